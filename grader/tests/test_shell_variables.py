@@ -120,8 +120,8 @@ def test_doctor_names_what_was_found(everything: dict[str, str]) -> None:
     assert measured - of_job <= set(names)
     assert not {"CFLAGS", "EDITOR", "PATH", "CC", "SLURM_JOB_ID"} & set(names)
     finding = finding_of(names)
-    assert finding.level == "note" and "HWLOC_XMLFILE" in finding.found
-    assert "more" in finding.found
+    assert finding.level == "note" and "HWLOC_XMLFILE" in finding.observed
+    assert "more" in finding.observed
     assert finding_of([]).level == "good"
 
 

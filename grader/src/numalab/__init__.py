@@ -16,17 +16,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from numalab.learning.api import OpenLab
+    from numalab.learning.api import LearnerLab
 
 __version__ = "0.2.0"  # the one place that it is read from
 
 
-def lab(name: str) -> OpenLab:
+def lab(name: str) -> LearnerLab:
     """Opens a lab by its name or number; what that needs is imported then, so that importing
     numalab stays cheap. Raises UserError."""
-    from numalab.learning.api import open_lab
+    from numalab.learning.api import find_lab
 
-    return open_lab(name)
+    return find_lab(name)
 
 
 def load_ipython_extension(shell: Any) -> None:

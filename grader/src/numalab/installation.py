@@ -240,7 +240,7 @@ class Installation:
 
         report_wait: is told once that another one holds it, until whose end this one waits; None:
         nothing is waited for. Take it before a turn (grading/turns.py), never while one is held:
-        who has the lock may wait for a turn. Raises BusyError where another one holds it and
+        who has the lock may wait for a turn. Raises LockedError where another one holds it and
         nothing is waited for, UserError where there can be none, and NumalabError where a folder
         that programs write to is full.
         """

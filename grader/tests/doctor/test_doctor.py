@@ -11,15 +11,15 @@ from rich.console import Console
 from support.node_trees import CPU, JOB, NODE, write_tree
 
 from numalab.doctor import doctor
+from numalab.doctor.current_load import ActiveProcess, CurrentLoad
 from numalab.doctor.doctor import data_races, gradable, gradable_virtually
 from numalab.doctor.doctor_report import command_lines, doctor_json, show_findings
-from numalab.doctor.findings import Finding, by_time, in_words
-from numalab.doctor.load_sample import BusyProcess, LoadSample
+from numalab.doctor.findings import Finding, concern_words, timing_concerns
 from numalab.doctor.node_facts import read_facts
 from numalab.installation import find_installation
 from numalab.labs.declaration import Lab, load_labs
 
-QUIET_SAMPLE = LoadSample(4, 0.02, 0.0, 0.0, ())
+QUIET_SAMPLE = CurrentLoad(4, 0.02, 0.0, 0.0, ())
 THP = "sys/kernel/mm/transparent_hugepage"
 
 
@@ -27,7 +27,7 @@ def examine(
     root: Path,
     labs: dict[str, Lab],
     node: dict[str, object] | None = None,
-    sample: LoadSample | None = QUIET_SAMPLE,
+    sample: CurrentLoad | None = QUIET_SAMPLE,
     **files: str | None,
 ) -> dict[str, Finding]:
     """Findings by topic on the quiet node with something changed."""
@@ -40,7 +40,7 @@ def examine(
 
 def test_a_quiet_node_has_nothing_to_change(tmp_path: Path, labs: dict[str, Lab]) -> None:
     found = examine(tmp_path, labs, {"numa_nodes": 2})
-    assert {f.topic: f.found for f in found.values() if f.level != "good"} == {}
+    assert {f.topic: f.observed for f in found.values() if f.level != "good"} == {}
     assert all(f.command == "" for f in found.values())
 
 
@@ -150,7 +150,7 @@ def test_who_narrows_the_cpu_set(tmp_path: Path, labs: dict[str, Lab]) -> None:
     job = {f"{JOB}/cpuset.cpus.effective": "0-1\n", "proc/self/status": "Cpus_allowed_list:\t0-1\n"}
     by_job = examine(tmp_path / "job", labs, two, **job)["CPU set"]
     assert f"/{JOB}/cpuset.cpus.effective" in by_job.remedy
-    assert by_job.found == "2 of 4 PUs may be used (0,1)"
+    assert by_job.observed == "2 of 4 PUs may be used (0,1)"
     affinity = {"proc/self/status": "Cpus_allowed_list:\t0,2\n"}
     by_shell = examine(tmp_path / "shell", labs, two, **affinity)["CPU set"]
     assert "taskset" in by_shell.remedy
@@ -172,7 +172,7 @@ def test_the_file_that_sets_a_limit_is_named(tmp_path: Path, labs: dict[str, Lab
         "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
     }
     of_time = examine(tmp_path / "v1", labs, None, **version_1)["CPU quota"]
-    assert of_time.found == "the time of 1.5 of 4 PUs"
+    assert of_time.observed == "the time of 1.5 of 4 PUs"
     assert of_time.command == f"echo -1 | sudo tee /{quota}"
 
 
@@ -191,14 +191,14 @@ def test_a_container_is_told_that_its_host_may_limit_it(
     [
         (QUIET_SAMPLE, 0.1, "good"),
         (QUIET_SAMPLE, 3.0, "note"),
-        (LoadSample(4, 1.5, 0.0, 0.0, (BusyProcess(42, "cc1", 0.9, "ada", True),)), 0.1, "note"),
+        (CurrentLoad(4, 1.5, 0.0, 0.0, (ActiveProcess(42, "cc1", 0.9, "ada", True),)), 0.1, "note"),
         (None, 0.1, "good"),
         (None, 3.0, "note"),
         (None, None, "unknown"),
     ],
 )
 def test_doctor_tells_of_other_load(
-    tmp_path: Path, labs: dict[str, Lab], sample: LoadSample | None, load: float, level: str
+    tmp_path: Path, labs: dict[str, Lab], sample: CurrentLoad | None, load: float, level: str
 ) -> None:
     finding = examine(tmp_path, labs, {"load_1min": load}, sample)["other load"]
     assert finding.level == level
@@ -210,13 +210,16 @@ def test_doctor_tells_of_other_load(
 
 
 def test_doctor_ends_nobody_elses_process(tmp_path: Path, labs: dict[str, Lab]) -> None:
-    bobs, own = BusyProcess(7, "make", 1.2, "bob", False), BusyProcess(42, "cc1", 0.9, "ada", True)
-    both = LoadSample(4, 2.1, 0.0, 0.0, (bobs, own))
+    bobs, own = (
+        ActiveProcess(7, "make", 1.2, "bob", False),
+        ActiveProcess(42, "cc1", 0.9, "ada", True),
+    )
+    both = CurrentLoad(4, 2.1, 0.0, 0.0, (bobs, own))
     finding = examine(tmp_path, labs, {"load_1min": 2.0}, both)["other load"]
     assert "make (7, bob) 1.20, cc1 (42, yours) 0.90" in finding.means
     assert "what is not yours, ask its owner about" in finding.remedy
     assert finding.command == "kill 42"
-    alone = LoadSample(4, 1.2, 0.0, 0.0, (bobs,))
+    alone = CurrentLoad(4, 1.2, 0.0, 0.0, (bobs,))
     finding = examine(tmp_path, labs, {"load_1min": 2.0}, alone)["other load"]
     assert finding.command == "" and "ask its owner" in finding.remedy
 
@@ -224,14 +227,14 @@ def test_doctor_ends_nobody_elses_process(tmp_path: Path, labs: dict[str, Lab]) 
 @pytest.mark.parametrize(
     ("sample", "level"),
     [
-        (LoadSample(4, 0.0, 0.0, 0.001, ()), "good"),
-        (LoadSample(4, 0.0, 0.05, 0.001, ()), "note"),
-        (LoadSample(4, 0.0, 0.0, 0.1, ()), "note"),
+        (CurrentLoad(4, 0.0, 0.0, 0.001, ()), "good"),
+        (CurrentLoad(4, 0.0, 0.05, 0.001, ()), "note"),
+        (CurrentLoad(4, 0.0, 0.0, 0.1, ()), "note"),
         (None, "unknown"),
     ],
 )
 def test_doctor_tells_of_stolen_time(
-    tmp_path: Path, labs: dict[str, Lab], sample: LoadSample | None, level: str
+    tmp_path: Path, labs: dict[str, Lab], sample: CurrentLoad | None, level: str
 ) -> None:
     assert examine(tmp_path, labs, None, sample)["steal time"].level == level
 
@@ -246,7 +249,7 @@ def test_doctor_tells_what_a_refusal_costs(tmp_path: Path, labs: dict[str, Lab],
     refused = NODE["evidence"] | {name: {"available": False, "error": "Operation not permitted"}}
     finding = examine(tmp_path, labs, {"evidence": refused})[name]
     assert finding.level == ("note" if name in IS_A_NOTE else "bad")
-    assert "not permitted" in finding.found
+    assert "not permitted" in finding.observed
     assert finding.remedy
     assert bool(finding.concerns) == (name not in COSTS_NOTHING)
 
@@ -303,17 +306,19 @@ def test_a_finding_names_the_criteria_that_lab_toml_has(
         "07_hybrid": ("local_pages", "over_flat", "over_one_process"),
     }
     assert found["schedstat"].concerns == {"03_scheduling": ("balanced",)}
-    assert found["turbo"].concerns == by_time(labs.values())
+    assert found["turbo"].concerns == timing_concerns(labs.values())
     # Lab 06 binds ranks, and has no OMP_PLACES.
     assert "06_message_latency" in found["turbo"].concerns
     assert "06_message_latency" not in found["SMT"].concerns
 
 
 def test_criteria_in_words(labs: dict[str, Lab]) -> None:
-    assert in_words({}, labs.values()) == ""
-    assert in_words(by_time(labs.values()), labs.values()) == "all that is graded by time"
+    assert concern_words({}, labs.values()) == ""
+    assert (
+        concern_words(timing_concerns(labs.values()), labs.values()) == "all that is graded by time"
+    )
     some = {"01_first_touch": ("speedup", "efficiency"), "04_huge_pages": ("speedup",)}
-    assert in_words(some, labs.values()) == "01 speedup, efficiency; 04 speedup"
+    assert concern_words(some, labs.values()) == "01 speedup, efficiency; 04 speedup"
 
 
 def test_a_long_command_can_still_be_copied() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.node_trees import JOB, MOUNT_V2, stat_text, write_process, write_tree
 
-from numalab.doctor import load_sample
-from numalab.doctor.load_sample import sample_load
+from numalab.doctor import current_load
+from numalab.doctor.current_load import measure_load
 from numalab.doctor.node_facts import read_facts
 from numalab.processes.limits import Limit, read_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
@@ -56,7 +56,7 @@ def test_an_empty_root_makes_everything_unknown(tmp_path: Path) -> None:
         "clock_sources", "cgroup_levels_above_hidden"
     }  # fmt: skip
     assert told["clock_sources"] == []
-    assert sample_load(tmp_path, lambda: None) is None
+    assert measure_load(tmp_path, lambda: None) is None
 
 
 # ---- control groups ----------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_who_works_right_now(tmp_path: Path) -> None:
         write(1060, 1048, 112, {7: 100, 11: 230, 12: 306, 13: 15, os.getpid(): 30})
 
     write(1000, 1000, 100, {7: 100, 11: 200, 12: 300, os.getpid(): 10})
-    sample = sample_load(tmp_path, later)
+    sample = measure_load(tmp_path, later)
     assert sample is not None
     assert sample.pus == 4
     assert sample.busy == pytest.approx(2.0)
@@ -183,14 +183,14 @@ def test_a_process_is_ours_if_it_is_this_users_and_not_roots(
         write_process(tmp_path, 7, "cc1", 100 + busy)
 
     monkeypatch.setattr(
-        load_sample,
+        current_load,
         "_processes",
-        lambda root, read=load_sample._processes: {
+        lambda root, read=current_load._processes: {
             pid: (name, used, owner) for pid, (name, used, _) in read(root).items()
         },
     )
     write()
-    sample = sample_load(tmp_path, write)
+    sample = measure_load(tmp_path, write)
     assert sample is not None
     (one,) = sample.processes
     assert one.is_ours is is_ours
@@ -201,4 +201,4 @@ def test_a_load_that_can_not_be_read_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     for text in ("", "cpu  1 2 3\n", "cpu  a b c d e f g h\n", stat_text(2, 5, 5, 0)):
         (tmp_path / "proc/stat").write_text(text)
-        assert sample_load(tmp_path, lambda: None) is None, text
+        assert measure_load(tmp_path, lambda: None) is None, text

@@ -34,11 +34,11 @@ from numalab.doctor.noise_report import (
     differ_in_words,
     forecast_in_words,
     noise_json,
-    one_of,
     seconds_in_words,
+    share_words,
     show_noise,
 )
-from numalab.doctor.noise_run import Noise, TimedHere, measure_noise
+from numalab.doctor.noise_run import Noise, TimedTogether, measure_noise
 from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import parse
@@ -156,12 +156,12 @@ def test_the_shares_of_all_ends_add_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("generation_s", "most"),
+    ("replicate_s", "most"),
     [(1.0, 60), (4.0, 60), (6.0, 41), (20.0, 13), (60.0, 13), (100.0, 8), (1000.0, 1)],
 )
-def test_the_budget_ends_a_grading(generation_s: float, most: int) -> None:
+def test_the_budget_ends_a_grading(replicate_s: float, most: int) -> None:
     """13 generations or more in 240 s, in three times as much where each takes long."""
-    assert most_within(generation_s, 13, 60, 240.0) == most
+    assert most_within(replicate_s, 13, 60, 240.0) == most
 
 
 # ---- margins ---------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_differences_in_words() -> None:
 
 def test_shares_and_seconds_in_words() -> None:
     shares = (0.99, 0.6, 1 / 3, 0.05, 0.001)
-    assert [one_of(s) for s in shares] == [
+    assert [share_words(s) for s in shares] == [
         "nearly all", "6 of 10", "1 of 3", "1 of 20", "hardly any"
     ]  # fmt: skip
     assert [seconds_in_words(s) for s in (0.2, 8.7, 89, 240)] == [
@@ -199,12 +199,12 @@ def test_shares_and_seconds_in_words() -> None:
 
 def timed_here(
     installation: Installation, lab: Lab, name: str, *generations: Generation
-) -> TimedHere:
+) -> TimedTogether:
     effort = effort_for("default", False)
     session = kits_own_session(installation, lab, "c", effort, NODE, lambda step: None)
     criterion = next(c for c in lab.criteria if c.name == name)
     seconds = [10.0] * len(generations)
-    return TimedHere(session, Timed(None), (criterion,), list(generations), seconds)
+    return TimedTogether(session, Timed(None), (criterion,), list(generations), seconds)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_each_timing_is_measured_at_least_three_times(
     monkeypatch.setattr(noise_run, "time_kits_own", generations)
     here = [labs["01_first_touch"], labs["03_scheduling"]]
     noise = measure_noise(kit_without_building, here, node_of(labs), lambda step: None, 0.0)
-    assert [len(timing.generations) for timing in noise.timings] == [3, 3, 3]
+    assert [len(timing.replicates) for timing in noise.timings] == [3, 3, 3]
     pair = ("handout", "solution", "control")
     assert asked == [
         ("01_first_touch", ("solution", "control")), ("03_scheduling", pair),
@@ -301,7 +301,7 @@ def test_what_fails_is_told_and_the_rest_measured(
         kit_without_building, [labs["03_scheduling"]], node_of(labs), lambda step: None, 0.0
     )
     assert [timing.error for timing in noise.timings] == ["no record", None]
-    assert len(noise.timings[1].generations) == 3
+    assert len(noise.timings[1].replicates) == 3
     stream = io.StringIO()
     show_noise(Console(file=stream, width=80), noise)
     assert "n/a  03 pair_speedup   no record." in stream.getvalue()
@@ -319,7 +319,7 @@ def test_an_interrupt_keeps_what_was_measured(
         kit_without_building, [labs["01_first_touch"]], node_of(labs), lambda step: None, 0.0
     )
     assert noise.interrupted
-    assert len(noise.timings[0].generations) == 1
+    assert len(noise.timings[0].replicates) == 1
     stream = io.StringIO()
     show_noise(Console(file=stream, width=80), noise)
     assert "too few to tell: 1 comparison" in stream.getvalue()
@@ -343,8 +343,8 @@ def test_the_kits_own_programs_are_timed(installation: Installation, first_touch
     assert not noise.interrupted
     for timing in noise.timings:
         assert timing.error is None
-        assert len(timing.generations) == 3
-        assert all(set(one.elapsed_s) == set(timing.roles) for one in timing.generations)
+        assert len(timing.replicates) == 3
+        assert all(set(one.elapsed_s) == set(timing.roles) for one in timing.replicates)
     criteria = {c.name for timing in noise.timings for c in timing.criteria}
     assert criteria | {one.criterion.name for one in noise.not_timed} == {"speedup", "efficiency"}
     assert "efficiency" in criteria

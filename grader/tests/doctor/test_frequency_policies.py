@@ -10,10 +10,10 @@ from governor_tree import make_recording, tree
 
 from numalab.commands import governor
 from numalab.commands.root import cli
-from numalab.doctor.frequency_policies import Policy, Sampling, read_policies
+from numalab.doctor.frequency_policies import FrequencyPolicy, Sampling, read_policies
 from numalab.doctor.frequency_report import meaning, report
 
-CPU = "sys/devices/system/cpu"
+PU_FOLDER = "sys/devices/system/cpu"
 SETTINGS = {
     "affected_cpus": "0 1",
     "cpuinfo_max_freq": "3000000",
@@ -51,12 +51,12 @@ def node(root: Path, *policies: dict[str, str]) -> Path:
     for number, own in enumerate(policies):
         first = 2 * number
         files = SETTINGS | {"affected_cpus": f"{first} {first + 1}"} | own
-        write(root / CPU / f"cpufreq/policy{first}", files)
-    write(root / CPU / "cpufreq", LOOKS)
+        write(root / PU_FOLDER / f"cpufreq/policy{first}", files)
+    write(root / PU_FOLDER / "cpufreq", LOOKS)
     return root
 
 
-def only(root: Path, **own: str) -> Policy:
+def only(root: Path, **own: str) -> FrequencyPolicy:
     (found,) = read_policies(node(root, own))
     return found
 
@@ -66,7 +66,7 @@ def only(root: Path, **own: str) -> Policy:
 
 def test_a_policy_is_read(tmp_path: Path) -> None:
     found = only(tmp_path, **STATS)
-    assert found == Policy(
+    assert found == FrequencyPolicy(
         name="policy0", pus=(0, 1), driver="acpi-cpufreq", governor="ondemand",
         governors=("ondemand", "performance", "powersave"), limits_khz=(1_000_000, 3_000_000),
         hardware_khz=(1_000_000, 3_000_000), latency_ns=20_000, sampling=Sampling(10_000, 80),
@@ -98,10 +98,10 @@ def test_policies_come_by_number_and_one_folder_is_one_policy(tmp_path: Path) ->
     node(tmp_path, *[{} for _ in range(6)])
     assert [one.name for one in read_policies(tmp_path)] == [f"policy{2 * n}" for n in range(6)]
     old = tmp_path / "old"
-    write(old / CPU / "cpu0/cpufreq", SETTINGS)
-    (old / CPU / "cpu1").mkdir()
-    (old / CPU / "cpu1/cpufreq").symlink_to("../cpu0/cpufreq")
-    (old / CPU / "cpu2").mkdir()
+    write(old / PU_FOLDER / "cpu0/cpufreq", SETTINGS)
+    (old / PU_FOLDER / "cpu1").mkdir()
+    (old / PU_FOLDER / "cpu1/cpufreq").symlink_to("../cpu0/cpufreq")
+    (old / PU_FOLDER / "cpu2").mkdir()
     assert [one.name for one in read_policies(old)] == ["cpu0"]
 
 
@@ -134,12 +134,12 @@ def test_what_is_not_understood_is_named(tmp_path: Path, file: str, text: str) -
 
 def test_what_can_not_be_read_is_named_and_what_is_missing_is_not(tmp_path: Path) -> None:
     """Linux refuses a table of more than a page."""
-    folder = node(tmp_path, STATS) / CPU / "cpufreq/policy0"
+    folder = node(tmp_path, STATS) / PU_FOLDER / "cpufreq/policy0"
     for name in ("stats/trans_table", "scaling_driver"):
         (folder / name).unlink()
         (folder / name).mkdir()
     (folder / "cpuinfo_transition_latency").unlink()
-    (tmp_path / CPU / "cpufreq/ondemand/up_threshold").write_text("many")
+    (tmp_path / PU_FOLDER / "cpufreq/ondemand/up_threshold").write_text("many")
     (found,) = read_policies(tmp_path)
     assert set(found.bad) == {"stats/trans_table", "scaling_driver", "../ondemand/up_threshold"}
     assert (found.driver, found.transitions, found.latency_ns) == (None, None, None)
@@ -242,7 +242,7 @@ def test_the_command_tells_of_this_node(tmp_path: Path, monkeypatch: pytest.Monk
 def test_where_there_is_no_driver_a_recording_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / CPU / "cpufreq").mkdir(parents=True)
+    (tmp_path / PU_FOLDER / "cpufreq").mkdir(parents=True)
     monkeypatch.setattr(governor, "ROOT", tmp_path)
     done = CliRunner().invoke(cli, ["governor", "--here"])
     assert done.exit_code == 0

@@ -130,7 +130,7 @@ def test_sealed_answers_say_what_the_answers_say(
     made = as_edition(installation, lab, tmp_path)
     for name, question in load_questions(installation, lab.name).items():
         sealed = find_question(made, lab.name, name)
-        assert sealed.asked() == question.asked()
+        assert sealed.question_text() == question.question_text()
         for letter in question.choices:
             assert sealed.checked(letter) == question.checked(letter)
     answers = read_coded(made.solution_folder(lab.name)).answers

@@ -142,7 +142,7 @@ def test_doctor_tells_each_refusal(filter: Filter, described: dict[str, Json], u
     lost = {f.topic: f for f in refused_calls(node, list(LABS.values())) if f.level != "good"}
     assert set(lost) == filter.probes
     for finding in lost.values():
-        assert finding.found.startswith("refused: ") and finding.means and finding.remedy
+        assert finding.observed.startswith("refused: ") and finding.means and finding.remedy
     costs = {
         (lab, criterion)
         for finding in lost.values()

@@ -17,9 +17,9 @@ from numalab import __version__
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
 from numalab.installing import install as installing
-from numalab.installing.copying import check_handouts, copy_kit, open_to_readers
+from numalab.installing.copying import check_handouts, copy_numalab, make_readable
 from numalab.installing.install import KINDS, Wish, check_needs, environment_for, modulefile
-from numalab.installing.prefix import Prefix, chosen_prefix, is_open_to_all
+from numalab.installing.prefix import Prefix, chosen_prefix, is_readable_by_all
 from numalab.labs.declaration import Lab
 
 
@@ -120,7 +120,7 @@ def test_what_is_of_the_kit_is_copied_and_nothing_else(tmp_path: Path) -> None:
         os.utime(source / name, (1, 1))
     (source / "numalab").chmod(0o700)
     (source / "labs/01/kernel.c").chmod(0o600)
-    assert copy_kit(source, target) == len(kept)
+    assert copy_numalab(source, target) == len(kept)
     assert {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()} == set(kept)
     modes = {name: stat.S_IMODE((target / name).stat().st_mode) for name in kept}
     assert modes["numalab"] == 0o755 and modes["labs/01/kernel.c"] == 0o644
@@ -134,7 +134,7 @@ def test_readers_read_and_nobody_else_writes(tmp_path: Path) -> None:
         (tmp_path / "a" / name).write_text("")
         (tmp_path / "a" / name).chmod(before)
     (tmp_path / "a" / "link").symlink_to("/nowhere")
-    open_to_readers(tmp_path / "a")
+    make_readable(tmp_path / "a")
     modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in (tmp_path / "a").glob("[!l]*")}
     assert modes == {"text": 0o644, "program": 0o755, "open": 0o644}
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o755
@@ -153,7 +153,7 @@ def test_programs_that_others_can_not_reach_are_left_out(tmp_path: Path) -> None
         "HOME": "/h",
     }
     assert environment_for(given) == {"PATH": "/usr/bin", "HOME": "/h"}
-    assert is_open_to_all(Path("/usr/bin")) and not is_open_to_all(mine)
+    assert is_readable_by_all(Path("/usr/bin")) and not is_readable_by_all(mine)
 
 
 # ---- all of it, with a stand-in for set-up ---------------------------------------------

@@ -28,7 +28,7 @@ from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
 from numalab.labs.declaration import Lab, load_lab
 from numalab.labs.quantities import FILE, BadPredictions, read_predictions, template
-from numalab.learning.first_said import digest_of, read_first_said
+from numalab.learning.initial_answers import digest_of, read_initial_answers
 from numalab.reports import prediction_report
 from numalab.reports.html_page import page
 from numalab.reports.occasion import Occasion, Submission
@@ -385,6 +385,6 @@ def test_a_learners_own_grading_keeps_what_she_predicted_first(
     for kernel, record in ((first, {"runs": [1]}), (second, {"runs": [2]})):
         (results / RECORD).write_text(json.dumps(record))
         reporter._keep_said(kernel)
-    kept = {entry.name: entry for entry in read_first_said(tmp_path)}
+    kept = {entry.name: entry for entry in read_initial_answers(tmp_path)}
     assert (kept["gain"].said, kept["gain"].record) == (1.5, digest_of([{"runs": [1]}]))
     assert (kept["local"].said, kept["local"].record) == (1.0, digest_of([{"runs": [2]}]))

@@ -39,12 +39,14 @@ OTHER_WORDS = {
     "lightspeed": {
         "grading/kit_digests.py", "labs/declaration.py"
     },
-    "predicted": {"labs/declaration.py", "learning/comparing.py", "teaching/viva/of_words.py"},
+    "predicted": {
+        "labs/declaration.py", "learning/comparing.py", "teaching/viva/statement_questions.py",
+    },
     "rates": {
         "09_interconnect/link_answers.py", "commands/machine_page.py", "commands/table.py",
         "explore/model.py", "judging/timing_account.py",
     },
-    "speedup": {"modelling/speedups.py", "teaching/viva/of_places.py"},
+    "speedup": {"modelling/speedups.py", "teaching/viva/machine_questions.py"},
     "topology": {
         "00_know_your_node/node_answers.py", "harness/topology_reader.py",
         "processes/shell_variables.py", "reports/portrait_page.py",

@@ -28,8 +28,8 @@ from numalab.grading import turns
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.learning import crossing, exploring
-from numalab.learning.api import OpenLab, open_lab
-from numalab.learning.run import Graded, Run, load_run
+from numalab.learning.api import LearnerLab, find_lab
+from numalab.learning.run import GradedRun, Run, load_run
 from numalab.virtual import place, plan
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
@@ -38,12 +38,12 @@ WRONG = "int x;\n#include <nowhere.h>\n"
 
 
 @pytest.fixture(scope="module")
-def first(installation: Installation) -> OpenLab:
-    return open_lab("01", installation)
+def first(installation: Installation) -> LearnerLab:
+    return find_lab("01", installation)
 
 
 @pytest.fixture(scope="module")
-def handout(first: OpenLab) -> Run:
+def handout(first: LearnerLab) -> Run:
     return first.run("c", source=first.handout("c"), label="handout")
 
 
@@ -65,16 +65,16 @@ def test_an_exploration_has_its_tables_and_its_figure(
         return replace(declared, what=replace(declared.what, largest_bytes=2**20))
 
     monkeypatch.setattr(exploring, "load_exploration", smaller)
-    found = open_lab("04", installation).explore(rounds=2)
+    found = find_lab("04", installation).explore(rounds=2)
     assert "Nanoseconds per dependent load" in str(found)
     assert isinstance(found.figure(), Figure)
     assert found.parting_bytes is None  # two rounds decide nothing
     assert json.loads(found.save(tmp_path / "found.json").read_text())["samples"]
     with pytest.raises(UserError, match="lab 01_first_touch has no exploration"):
-        open_lab("01", installation).explore()
+        find_lab("01", installation).explore()
 
 
-def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> None:
+def test_a_run_holds_records_and_draws_them(first: LearnerLab, handout: Run) -> None:
     assert handout.is_built
     assert handout.criterion("correct").status == "pass"
     cores = handout.evidence.node["cores"]
@@ -99,7 +99,7 @@ def test_a_run_holds_records_and_draws_them(first: OpenLab, handout: Run) -> Non
 
 
 def test_a_kernel_that_does_not_compile_is_a_result(
-    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+    first: LearnerLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLICOLOR_FORCE", "1")  # as notebooks' kernels have it
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -114,7 +114,7 @@ def test_a_kernel_that_does_not_compile_is_a_result(
         run.touch_map()
 
 
-def test_sources_are_texts_files_and_folders(first: OpenLab, tmp_path: Path) -> None:
+def test_sources_are_texts_files_and_folders(first: LearnerLab, tmp_path: Path) -> None:
     folder = tmp_path / first.name
     folder.mkdir()
     (folder / "kernel.c").write_text(WRONG)
@@ -131,7 +131,7 @@ def test_sources_are_texts_files_and_folders(first: OpenLab, tmp_path: Path) -> 
 
 
 def test_files_beside_the_kernel_can_be_replaced(installation: Installation) -> None:
-    lab = open_lab("02", installation)
+    lab = find_lab("02", installation)
     with lab._files("c", None, {"omp_full.env": "OMP_PLACES=cores\n"}) as there:
         assert (there / "omp_full.env").read_text() == "OMP_PLACES=cores\n"
         own = installation.lab_folder(lab.name)
@@ -141,7 +141,7 @@ def test_files_beside_the_kernel_can_be_replaced(installation: Installation) -> 
 
 
 def test_one_of_several_kernels_can_be_run_alone(installation: Installation) -> None:
-    lab = open_lab("03", installation)
+    lab = find_lab("03", installation)
     run = lab.run("c", source=lab.handout("c"), parts=["stream_update"])
     assert {one.part for one in run.evidence.of(TRACE)} == {"stream_update"}
     assert {one.part for one in run.evidence.of(CHECK)} == {"stream_update"}
@@ -153,7 +153,7 @@ def test_one_of_several_kernels_can_be_run_alone(installation: Installation) -> 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda lab: open_lab("99", lab.installation), "there is no lab '99'"),
+        (lambda lab: find_lab("99", lab.installation), "there is no lab '99'"),
         (lambda lab: lab.run("fortan"), "did you mean fortran"),
         (lambda lab: lab.run(size="huge"), "there is no size 'huge'"),
         (
@@ -164,12 +164,12 @@ def test_one_of_several_kernels_can_be_run_alone(installation: Installation) -> 
         (lambda lab: lab.handout("C"), "there is no language 'C'"),
     ],
 )
-def test_wrong_use_gets_a_sentence(first: OpenLab, call: object, says: str) -> None:
+def test_wrong_use_gets_a_sentence(first: LearnerLab, call: object, says: str) -> None:
     with pytest.raises(UserError, match=says):
         call(first)  # type: ignore[operator]
 
 
-def test_while_a_command_measures_a_call_waits_for_its_turn(first: OpenLab) -> None:
+def test_while_a_command_measures_a_call_waits_for_its_turn(first: LearnerLab) -> None:
     """Told once, and run as soon as the lock is free; a step of the progress frees it."""
     steps: list[str] = []
     with ExitStack() as other:
@@ -215,19 +215,19 @@ def test_who_waits_for_the_lock_holds_no_turn(
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             raise Interrupted
 
-    lab = replace(open_lab(number, installation), progress=progress)
+    lab = replace(find_lab(number, installation), progress=progress)
     with installation.lock(), pytest.raises(Interrupted):
         getattr(lab, call)(**how)
 
 
-def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path) -> None:
+def test_a_grading_has_points_times_and_feedback(first: LearnerLab, tmp_path: Path) -> None:
     graded = first.grade("c", source=first.handout("c"))
-    assert isinstance(graded, Graded)
+    assert isinstance(graded, GradedRun)
     assert graded.status in ("fail", "error")
     assert graded.verdict.max_points == 10
     assert "not gradable here" in graded.report
     if graded.here.numa_nodes == 1:  # and what it can't show, a virtual machine has
-        assert [where for where, _ in graded.seen] == ["here", "hydra"]
+        assert [where for where, _ in graded.places] == ["here", "hydra"]
         assert graded.on("hydra").value("local_pages") == 0.5
         assert graded.where == "here" and "(hydra, scaled down to " in graded.report
     with pytest.raises(UserError, match=r"not graded on 'hidra' \(did you mean hydra"):
@@ -245,20 +245,20 @@ def test_a_grading_has_points_times_and_feedback(first: OpenLab, tmp_path: Path)
 
 
 def test_a_machine_that_cant_be_booted_is_said_or_replaced_by_what_was_recorded(
-    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+    first: LearnerLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def none() -> Path:
         raise UserError("there is no QEMU here")
 
     monkeypatch.setattr(place, "find_qemu", none)
     measured: list[Any] = []
-    really = OpenLab._measure
+    really = LearnerLab._measure
 
-    def once(lab: OpenLab, *args: Any) -> Any:
+    def once(lab: LearnerLab, *args: Any) -> Any:
         measured[:] = measured or [really(lab, *args)]
         return measured[0]
 
-    monkeypatch.setattr(OpenLab, "_measure", once)
+    monkeypatch.setattr(LearnerLab, "_measure", once)
     hydra = first.on("hydra")
     with pytest.raises(NumalabError, match="there is no QEMU here"):
         hydra.run("c", source=first.handout("c"))
@@ -283,20 +283,26 @@ def test_a_touch_map_is_this_nodes_where_nothing_was_traced_elsewhere(
 ) -> None:
     record = invented.evidence(invented.ONE_NODE, writer=invented.master_writes)
     here = parse(record)
-    lab = open_lab("01", installation)
+    lab = find_lab("01", installation)
     untraced = replace(here.having(TRACE, []), is_virtual=True)
     seen = (("here", here), ("hydra", untraced))
     run = Run(
-        installation, lab.declared, "yours", "hydra", seen, judge(lab.declared, here), (record,) * 2
+        installation,
+        lab.declared,
+        "yours",
+        "hydra",
+        seen,
+        judge(lab.declared, here),
+        (record,) * 2,
     )
     title = run.touch_map().axes[0].get_title(loc="left")
     assert "yours" in title and "virtual" not in title
     with pytest.raises(NothingToDraw, match="no page was traced"):
-        replace(run, seen=(("here", here.having(TRACE, [])), ("hydra", untraced))).touch_map()
+        replace(run, places=(("here", here.having(TRACE, [])), ("hydra", untraced))).touch_map()
 
 
 def test_what_was_seen_before_an_interruption_comes_with_it(
-    first: OpenLab, monkeypatch: pytest.MonkeyPatch
+    first: LearnerLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -324,7 +330,7 @@ def test_what_the_kit_has_recorded_can_be_drawn(installation: Installation, path
     assert not re.search(r"/(home|root|tmp|work)/", path.read_text(encoding="utf-8"))
 
 
-def test_no_picture_answers_what_a_seeded_machine_is_asked(first: OpenLab) -> None:
+def test_no_picture_answers_what_a_seeded_machine_is_asked(first: LearnerLab) -> None:
     with pytest.raises(UserError, match="machine run seeded-7 -- bash"):
         first.on("seeded-7").topology()
     assert isinstance(first.on("hydra").topology(), Figure)

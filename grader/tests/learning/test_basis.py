@@ -18,11 +18,11 @@ from numalab.evidence.read_record import parse
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.learning import api
-from numalab.learning.api import OpenLab, open_lab
+from numalab.learning.api import LearnerLab, find_lab
 from numalab.learning.basis import Basis, Text, calling, digest_of_file
 from numalab.learning.crossing import Crossing
 from numalab.learning.notebook import description, open_notebook
-from numalab.learning.run import Graded, Run
+from numalab.learning.run import GradedRun, Run
 from numalab.learning.sources import find_sources
 from numalab.learning.sweep import Setting, Sweep
 
@@ -45,18 +45,18 @@ def of_file(path: Path, *call: str) -> Basis:
 
 
 def run_of(installation: Installation, basis: Basis | None, label: str = "yours") -> Run:
-    here, lab = parse(RECORD), open_lab("01", installation).declared
+    here, lab = parse(RECORD), find_lab("01", installation).declared
     seen = (("here", here),)
     return Run(installation, lab, label, "here", seen, judge(lab, here), (RECORD,), basis=basis)
 
 
 RESULTS: dict[str, Callable[[Installation, Basis], Any]] = {
     "run": run_of,
-    "grading": lambda installation, basis: Graded(
-        **vars(run_of(installation, basis)), told="6 of 6 points"
+    "grading": lambda installation, basis: GradedRun(
+        **vars(run_of(installation, basis)), report_text="6 of 6 points"
     ),
     "sweep": lambda installation, basis: Sweep(
-        open_lab("01", installation).declared,
+        find_lab("01", installation).declared,
         None,
         {Setting(1, None): (1.0, 2.0)},
         parse(RECORD),
@@ -81,10 +81,12 @@ def test_a_result_says_which_text_it_is_of(
     result = RESULTS[name](installation, of_file(kernel, name, str(kernel)))
     then, before = digits(kernel), kernel.read_text()
     for said in (str(result), drawn(result)):
-        assert f"Of kernel.c {then} as it is now, {result.basis.at}." in said
+        assert f"Of kernel.c {then} as it is now, {result.basis.began_at}." in said
     kernel.write_text("int y;\n")
     now = digits(kernel)
-    stale = f"kernel.c changed since this {name} of {result.basis.at} ({then} then, {now} now)"
+    stale = (
+        f"kernel.c changed since this {name} of {result.basis.began_at} ({then} then, {now} now)"
+    )
     for said in (" ".join(str(result).split()), drawn(result)):
         assert f"Stale: {stale}." in said
         assert "as it is now" not in said
@@ -113,7 +115,7 @@ def test_a_picture_keeps_its_room_and_names_what_lies_beside(
     assert f"yours: Of kernel.c {mine.basis.texts['kernel.c'].digest[:8]} as it" in both  # type: ignore[union-attr]
     assert "handout: Of kernel.c aaaaaaaa, 10:00:00." in both
     assert "yours: Stale: " in description(mine.touch_map(run_of(installation, given, "handout")))
-    blank = replace(mine, seen=(("here", parse(RECORD).having(TRACE, [])),))
+    blank = replace(mine, places=(("here", parse(RECORD).having(TRACE, [])),))
     with pytest.raises(NothingToDraw, match=r"no page was traced[^$]*Stale: kernel\.c changed"):
         blank.touch_map()
 
@@ -137,7 +139,7 @@ def test_files_beside_the_kernel_count(kernel: Path) -> None:
     there.write_text("OMP_PLACES=cores\n")
     texts = {path.name: Text(digest_of_file(path), path) for path in (kernel, there, missing)}
     basis = Basis(("grading",), 0, "10:00:00", texts)
-    assert basis.of.endswith("and 1 file beside it as they are now, 10:00:00.")
+    assert basis.texts_note.endswith("and 1 file beside it as they are now, 10:00:00.")
     there.write_text("OMP_PLACES=threads\n")
     missing.write_text("OMP_PLACES=sockets\n")
     assert basis.stale.startswith("Stale: omp_full.env and omp_close.env changed since")
@@ -161,9 +163,9 @@ def test_an_earlier_result_is_told_from_that_of_a_later_call_that_has_none(
     old, other = of_file(kernel, *call), of_file(kernel, "grading", "another")
     with pytest.raises(type(error)), calling(*call):
         raise error
-    graded = Graded(**vars(run_of(installation, old)), told="6 of 6 points")
+    graded = GradedRun(**vars(run_of(installation, old)), report_text="6 of 6 points")
     for said in (str(graded), graded.report, drawn(graded)):
-        assert f"{says}; this is the grading of {old.at}. " in " ".join(said.split()) + " "
+        assert f"{says}; this is the grading of {old.began_at}. " in " ".join(said.split()) + " "
         assert "Of kernel.c" in said
     assert not other.superseded and not of_file(kernel, *call).superseded
 
@@ -192,15 +194,15 @@ def test_calls_of_a_lab_know_what_they_try(
     own.write_text("int z\n")
     assert run.stale and run.stale in " ".join(str(run).split())
     assert not given.stale and "Of kernel.c" in str(given)
-    assert given.at_files(lab.folder).stale
+    assert given.placed_in(lab.folder).stale
 
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(OpenLab, "_measure", interrupted)
+    monkeypatch.setattr(LearnerLab, "_measure", interrupted)
     with pytest.raises(Interrupted):
         lab.run("c")
-    assert f"was interrupted; this is the run of {run.basis.at}." in str(run)
+    assert f"was interrupted; this is the run of {run.basis.began_at}." in str(run)
     assert "interrupted" not in str(given)
 
 
@@ -209,7 +211,7 @@ def test_a_file_of_its_own_is_held_against_that_file(
 ) -> None:
     path = tmp_path / "ada.c"
     path.write_bytes(b"int \xff;\r\n")
-    lab = open_lab("01", installation)
+    lab = find_lab("01", installation)
     sources = find_sources(lab.declared, lab.folder, "c", path, None)
     with sources.laid_out() as tried:
         text = sources.texts(tried, tried / "kernel.c")["kernel.c"]
@@ -220,5 +222,5 @@ def test_a_file_of_its_own_is_held_against_that_file(
 
 
 def test_what_was_recorded_is_of_no_text(installation: Installation) -> None:
-    run = open_lab("01", installation).on("hydra").recorded()
+    run = find_lab("01", installation).on("hydra").recorded()
     assert run.notes == [] and isinstance(run.touch_map(), Figure)

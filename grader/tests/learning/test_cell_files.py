@@ -15,7 +15,7 @@ from numalab.errors import NumalabError, UserError
 from numalab.grading import explanation
 from numalab.installation import find_installation
 from numalab.learning import cell_files
-from numalab.learning.api import OpenLab
+from numalab.learning.api import LearnerLab
 from numalab.learning.cell_files import FILE, CellFile, Notebook
 from numalab.learning.notebook import open_notebook
 
@@ -219,7 +219,7 @@ def test_what_cant_be_written_is_told_and_stays(
 def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path) -> Any:
     """Where nothing is built: a kernel cell's run is its text."""
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setattr(OpenLab, "run", lambda *args, **_: _Ran(args[2]))
+    monkeypatch.setattr(LearnerLab, "run", lambda *args, **_: _Ran(args[2]))
     monkeypatch.chdir(folder)
     monkeypatch.setenv("JPY_SESSION_NAME", f"{LAB}/{OWN}")
     config = Config()
@@ -233,7 +233,7 @@ class _Ran(str):
     records: tuple[object, ...] = ()
     is_recorded = True
 
-    def at_files(self, folder: Path) -> _Ran:
+    def placed_in(self, folder: Path) -> _Ran:
         assert (folder / "explore.ipynb").parent.is_dir()
         return self
 

@@ -22,12 +22,12 @@ from numalab.judging.judge import judge
 from numalab.judging.verdict import merge_machine
 from numalab.labs.declaration import LANGUAGES, Lab, load_labs
 from numalab.learning import comparing
-from numalab.learning.api import OpenLab
+from numalab.learning.api import LearnerLab
 from numalab.learning.comparing import StartingRuns
 from numalab.learning.notebook import NotebookLab, open_notebook
-from numalab.learning.notebook_files import WHICH_KERNEL, kits_notebook
+from numalab.learning.notebook_files import WHICH_KERNEL, given_notebook
 from numalab.learning.predictions import FILE
-from numalab.learning.run import Graded, Run
+from numalab.learning.run import GradedRun, Run
 from numalab.learning.variant_notebook import variant_notebook
 
 LABS = load_labs(find_installation("gnu").root)
@@ -40,7 +40,7 @@ def elsewhere(run: Run) -> float | None:
 
 
 def lab_run(
-    lab: OpenLab,
+    lab: LearnerLab,
     writer: invented.Writer,
     *,
     is_starting: bool = False,
@@ -72,7 +72,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NotebookLab:
     def run(*_: Any, **__: Any) -> Run:
         raise NumalabError("there is no QEMU here.")
 
-    monkeypatch.setattr(OpenLab, "run", run)
+    monkeypatch.setattr(LearnerLab, "run", run)
     monkeypatch.setattr(NotebookLab, "_predicted_on", lambda _: None)
     return open_notebook("01")
 
@@ -148,12 +148,12 @@ def test_what_was_never_run_is_run_or_told(
 
     texts: list[str] = []
 
-    def run(asked: OpenLab, language: str, *, source: Path, label: str) -> Run:
+    def run(asked: LearnerLab, language: str, *, source: Path, label: str) -> Run:
         assert asked.machine is None and (language, label) == ("fortran", "starting code")
         texts.extend(path.read_text() for path in source.iterdir())
         return lab_run(lab, invented.master_writes, is_starting=True, language=language)
 
-    monkeypatch.setattr(OpenLab, "run", run)
+    monkeypatch.setattr(LearnerLab, "run", run)
     for _ in range(2):  # and is kept
         assert told(share_here=(fortran, elsewhere))[1] == ["share here", "0.5", "0.5", "0"]
     assert texts == [lab.handout("fortran")]
@@ -205,17 +205,17 @@ def test_files_that_are_given_anew_have_runs_of_their_own(lab: NotebookLab) -> N
     given = lab_run(lab, invented.master_writes, is_starting=True)
     solved = lab_run(lab, invented.owner_writes)
     runs.keep(given)
-    assert runs.of(solved).run is not None
+    assert runs.find(solved).run is not None
     changed = replace(lab.declared, starting_code={"kernel.c": "0" * 32})
-    assert StartingRuns(replace(lab, declared=changed)).of(solved).run is None
+    assert StartingRuns(replace(lab, declared=changed)).find(solved).run is None
     (kept,) = (lab.folder / comparing.FOLDER).iterdir()
     kept.write_text("{")  # as one of another version
-    assert runs.of(solved).run is None
+    assert runs.find(solved).run is None
     broken = {**given.records[0], "build": {"kernel": {"status": "failed"}}}
     assert broken["starting_code"]
     evidence = replace(given.here, build=structs.replace(given.here.build, status="does_not_link"))
     kept.unlink()
-    runs.keep(replace(given, seen=(("here", evidence),)))
+    runs.keep(replace(given, places=(("here", evidence),)))
     assert not kept.exists()
 
 
@@ -237,7 +237,7 @@ def test_a_speed_over_its_own_is_no_measurement(
     """Neither in a picture nor beside a prediction; a changed file's is."""
     declared = labs["03_scheduling"]
     record = invented.evidence(invented.ONE_NODE, writer=invented.owner_writes)
-    lab = OpenLab(installation, declared, installation.root)
+    lab = LearnerLab(installation, declared, installation.root)
     for starting, unchanged, says in (
         (True, [], "still the starting code"),
         (False, ["kernel.c"], "still the starting code"),
@@ -246,7 +246,9 @@ def test_a_speed_over_its_own_is_no_measurement(
         data = record | {"starting_code": starting, "unchanged_files": unchanged}
         evidence = parse(data)
         verdict = judge(lab.declared, evidence)
-        graded = Graded(installation, declared, "", "here", (("here", evidence),), verdict, (data,))
+        graded = GradedRun(
+            installation, declared, "", "here", (("here", evidence),), verdict, (data,)
+        )
         assert graded.is_of_starting_code("pair_speedup") is (says != "was not timed")
         assert not graded.is_of_starting_code("balanced")
 
@@ -255,7 +257,7 @@ def test_a_speed_over_its_own_is_no_measurement(
 
 
 def cells_of(installation: Installation, lab: str) -> dict[str, str]:
-    notebook = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
+    notebook = json.loads(given_notebook(installation, lab).read_text(encoding="utf-8"))
     return {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
 
 

@@ -9,7 +9,7 @@ from support.across import LAB, read_curve
 from numalab.errors import NothingToDraw, UserError
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES, Language
-from numalab.learning.api import open_lab
+from numalab.learning.api import find_lab
 from numalab.learning.crossing import Crossing
 
 SAID = """\
@@ -46,16 +46,16 @@ def test_a_wrong_ping_pong_has_no_picture() -> None:
 
 def test_what_can_not_be_asked_for_is_refused(installation: Installation) -> None:
     with pytest.raises(UserError, match="03_scheduling has no program for a link; lab 06 has one"):
-        open_lab("03", installation).across()
+        find_lab("03", installation).across()
     with pytest.raises(UserError, match=r"a link carries 0\.1 to 50 Mbit/s"):
-        open_lab("06", installation).across(rate_mbit_s=1000.0)
+        find_lab("06", installation).across(rate_mbit_s=1000.0)
     with pytest.raises(UserError, match="there is no language 'rust'"):
-        open_lab("06", installation).across("rust")
+        find_lab("06", installation).across("rust")
 
 
 @pytest.mark.builds
 def test_what_the_compiler_says_is_told(installation: Installation) -> None:
-    seen = open_lab("06", installation).across("c", "int main(void)\n{ return 0; }\n")
+    seen = find_lab("06", installation).across("c", "int main(void)\n{ return 0; }\n")
     assert seen.complaint.startswith("kernel.c does not compile with across.c:\n")
     assert "ping_pong" in seen.complaint
 
@@ -64,7 +64,7 @@ def test_what_the_compiler_says_is_told(installation: Installation) -> None:
 @pytest.mark.boots
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_link_is_crossed(installation: Installation, language: Language) -> None:
-    lab = open_lab("06", installation)
+    lab = find_lab("06", installation)
     assert "ping_pong is wrong" in lab.across(language, lab.handout(language)).complaint
     seen = lab.across(language, installation.solution_folder(LAB), rate_mbit_s=20.0)
     assert list(seen.one_way_us) == [0, *(4**i for i in range(2, 11))]
@@ -76,5 +76,5 @@ def test_a_node_without_mpi_has_a_complaint(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    seen = open_lab("06", installation).across()
+    seen = find_lab("06", installation).across()
     assert seen.complaint.startswith("there is no mpicc here; load an MPICH module")

@@ -30,13 +30,13 @@ from numalab.errors import NumalabError, UserError
 from numalab.grading import explanation
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_labs
-from numalab.learning.api import open_lab
-from numalab.learning.first_said import read_first_said
+from numalab.learning.api import find_lab
+from numalab.learning.initial_answers import read_initial_answers
 from numalab.learning.notebook import description, open_notebook
 from numalab.learning.notebook_files import (
     complaints,
     explanation_prompt,
-    kits_notebook,
+    given_notebook,
     tidied,
     working_copy,
 )
@@ -49,7 +49,7 @@ from numalab.learning.predictions import (
 )
 from numalab.learning.questions import (
     ANSWERS_FILE,
-    Question,
+    AnsweredQuestion,
     find_question,
     first_answer,
     load_questions,
@@ -86,7 +86,7 @@ def test_a_kernel_cell_is_kept_run_and_shown(
 ) -> None:
     own = installation.lab_folder("01_first_touch") / "kernel.c"
     before = own.read_bytes()
-    text = open_lab("01", installation).handout("c").replace("Edit this file", "Edited")
+    text = find_lab("01", installation).handout("c").replace("Edit this file", "Edited")
     assert shell.run_cell(f"%%kernel 01_first_touch c --into mine\n{text}").success
     said = capsys.readouterr().out
     assert (folder / "01_first_touch" / "kernel.c").read_text() == text
@@ -175,7 +175,7 @@ def test_a_file_that_cant_be_used_yet_is_kept_and_said_to_be_so(
 
 
 def test_figures_are_shown_with_words_for_those_who_cant_see_them(shell: Any) -> None:
-    figure = open_lab("01").on("hydra").topology()
+    figure = find_lab("01").on("hydra").topology()
     data, more = shell.display_formatter.format(figure)
     assert data["image/png"].startswith(b"\x89PNG")
     assert "NUMA node 1" in more["image/png"]["alt"]
@@ -217,7 +217,7 @@ def test_what_was_said_first_is_met_again(folder: Path, capsys: pytest.CaptureFi
     lab.predict(share=None, speedup=None, other=None)  # the cell as it was given, run once more
     said = capsys.readouterr().out
     assert said == "share: 0.25\nspeedup: 2 (then 1.5)\nNot predicted yet: other.\n"
-    first = {one.name: (one.kind, one.said) for one in read_first_said(lab.folder)}
+    first = {one.name: (one.kind, one.said) for one in read_initial_answers(lab.folder)}
     assert first == {"speedup": ("prediction", 2), "share": ("prediction", 0.25)}
 
 
@@ -255,7 +255,7 @@ def test_a_broken_file_of_published_figures_is_told(tmp_path: Path) -> None:
 def test_published_figures_are_predicted_and_stand_beside_the_solution_only(
     installation: Installation, lab: str
 ) -> None:
-    notebook = kits_notebook(installation, lab).read_text(encoding="utf-8")
+    notebook = given_notebook(installation, lab).read_text(encoding="utf-8")
     handout = (installation.lab_folder(lab) / "README.md").read_text(encoding="utf-8")
     for name, one in read_published(installation.solution_folder(lab)).items():
         assert f"{name}=None" in notebook
@@ -293,15 +293,15 @@ def test_each_question_has_one_right_answer_and_a_sentence_for_every_choice(
     for question in questions.values():
         said = [question.checked(letter) for letter in question.choices]
         assert sum(text.startswith("Right.") for text in said) == 1
-        assert question.checked(question.right).startswith("Right.")
+        assert question.checked(question.correct).startswith("Right.")
         assert len(set(said)) == len(said)
         assert all(len(text) > 20 for text in said)
-        assert all(len(line) <= 80 for line in question.asked().splitlines())
+        assert all(len(line) <= 80 for line in question.question_text().splitlines())
 
 
 def test_no_answer_lies_in_a_notebook(installation: Installation) -> None:
     for lab in LABS:
-        text = kits_notebook(installation, lab).read_text(encoding="utf-8")
+        text = given_notebook(installation, lab).read_text(encoding="utf-8")
         for question in load_questions(installation, lab).values():
             assert all(sentence not in text for sentence in question.says.values())
 
@@ -310,7 +310,7 @@ def test_answers_are_checked(
     folder: Path, installation: Installation, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lab = open_notebook("01")
-    right = find_question(installation, lab.name, "reading_first").right
+    right = find_question(installation, lab.name, "reading_first").correct
     wrong = next(letter for letter in "abc" if letter != right)
     for answer, says in (("", "No answer yet"), (f" {right.upper()}) ", "Right."), (wrong, "Not")):
         lab.question("reading_first", answer)
@@ -340,7 +340,7 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
         with pytest.raises(NumalabError, match=says):
             load_questions(other, "x")
     answers.write_text('[q]\nright = "a"\n[q.says]\na = "yes"\nb = "no"\n')
-    assert load_questions(other, "x")["q"] == Question(
+    assert load_questions(other, "x")["q"] == AnsweredQuestion(
         "q", "?", {"a": "1", "b": "2"}, "a", {"a": "yes", "b": "no"}
     )
 
@@ -348,15 +348,15 @@ def test_answers_that_do_not_fit_their_questions_are_the_kits_fault(
 def test_what_was_answered_first_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lab = open_notebook("01")
     question = find_question(lab.installation, lab.name, "reading_first")
-    wrong, *_ = (letter for letter in question.choices if letter != question.right)
+    wrong, *_ = (letter for letter in question.choices if letter != question.correct)
     lab.question("reading_first", wrong)
-    lab.question("reading_first", question.right.upper())
+    lab.question("reading_first", question.correct.upper())
     said = capsys.readouterr().out
     assert said.count("Your first answer") == 1
     assert said.endswith(f"(Your first answer was {wrong}.)\n")
     kept = folder / "01_first_touch" / ANSWERS_FILE
     assert json.loads(kept.read_text()) == {"reading_first": wrong}
-    (one,) = read_first_said(kept.parent)
+    (one,) = read_initial_answers(kept.parent)
     assert (one.kind, one.name, one.said, one.record) == ("question", "reading_first", wrong, None)
     for text in ("{", "[]", '{"reading_first": 3}'):  # is begun anew
         kept.write_text(text)
@@ -393,7 +393,7 @@ def test_an_explanation_is_kept_beside_the_kernel(
 def test_every_notebook_asks_for_an_explanation_and_keeps_first_answers(
     installation: Installation, lab: str
 ) -> None:
-    notebook = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
+    notebook = json.loads(given_notebook(installation, lab).read_text(encoding="utf-8"))
     cells = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
     assert cells["explain"] == 'lab.explain("""\n\n""")'
     assert "three sentences" in cells["explain-text"]
@@ -409,7 +409,7 @@ def test_every_file_that_is_handed_in_has_a_cell(
     installation: Installation, labs: dict[str, Lab], lab: str
 ) -> None:
     """With what is handed out for it, but comments."""
-    notebook = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
+    notebook = json.loads(given_notebook(installation, lab).read_text(encoding="utf-8"))
     texts = ["".join(cell["source"]) for cell in notebook["cells"]]
     for file in labs[lab].files:
         (text,) = (text for text in texts if text.startswith(f"%%labfile {lab} {file.name}\n"))
@@ -431,9 +431,9 @@ def test_every_file_that_is_handed_in_has_a_cell(
 def test_notebooks_are_kept_without_outputs_and_with_the_handouts_kernels(
     installation: Installation, lab: str
 ) -> None:
-    path = kits_notebook(installation, lab)
+    path = given_notebook(installation, lab)
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    handout = open_lab(lab, installation).handout
+    handout = find_lab(lab, installation).handout
     assert list(complaints(notebook, handout)) == []
     assert tidied(notebook, handout) == path.read_text(encoding="utf-8")
     text = json.dumps(notebook)
@@ -450,8 +450,8 @@ def test_what_is_not_as_the_kit_keeps_notebooks_is_found_and_tidied(
     installation: Installation,
 ) -> None:
     lab = "01_first_touch"
-    handout = open_lab(lab, installation).handout
-    good = json.loads(kits_notebook(installation, lab).read_text(encoding="utf-8"))
+    handout = find_lab(lab, installation).handout
+    good = json.loads(given_notebook(installation, lab).read_text(encoding="utf-8"))
     code = next(i for i, cell in enumerate(good["cells"]) if cell["cell_type"] == "code")
     kernel = next(
         i for i, cell in enumerate(good["cells"]) if cell["source"][0].startswith("%%kernel")
@@ -482,7 +482,7 @@ def test_a_learners_copy_is_never_overwritten(folder: Path, installation: Instal
     path, is_new = working_copy(installation, "01_first_touch")
     assert is_new
     assert path.is_relative_to(folder)
-    assert path.read_bytes() == kits_notebook(installation, "01_first_touch").read_bytes()
+    assert path.read_bytes() == given_notebook(installation, "01_first_touch").read_bytes()
     path.write_text("mine")
     assert working_copy(installation, "01_first_touch") == (path, False)
     assert path.read_text() == "mine"
@@ -626,7 +626,7 @@ def test_authors_put_their_copy_back_without_outputs(
 ) -> None:
     """In labs of its own: others of the suite read the kit's meanwhile."""
     lab, desk = "01_first_touch", make_desk(installation, tmp_path)
-    source = kits_notebook(desk, lab)
+    source = given_notebook(desk, lab)
     before = source.read_text(encoding="utf-8")
     copy, _ = working_copy(desk, lab)
     notebook = json.loads(before)

@@ -16,7 +16,7 @@ import pytest
 from numalab.commands.notebook import jupyter_environment
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
-from numalab.learning.notebook_files import METADATA, NAME, kits_notebook, with_notebooks
+from numalab.learning.notebook_files import METADATA, NAME, given_notebook, labs_with_notebook
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
@@ -85,7 +85,7 @@ def environment(installation: Installation, tmp_path: Path) -> dict[str, str]:
 
 # Most take half a minute or more: a quick one with kernels and times for every change.
 USUAL = ("10_false_sharing",)
-NOTEBOOKS = with_notebooks(KIT, load_labs(KIT.root))
+NOTEBOOKS = labs_with_notebook(KIT, load_labs(KIT.root))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_notebook_runs_from_top_to_bottom(
     own = sorted(installation.lab_folder(lab).iterdir())
     before = {path: path.read_bytes() for path in own if path.is_file()}
     done = execute(
-        Path(sys.executable), kits_notebook(installation, lab), tmp_path / "out", environment
+        Path(sys.executable), given_notebook(installation, lab), tmp_path / "out", environment
     )
     assert done.returncode == 0, done.stderr
     notebook = nbformat.read(tmp_path / "out" / NAME, 4)

@@ -99,10 +99,8 @@ def test_more_points_are_better_and_then_more_that_was_looked_at(first_touch: La
 
 def test_the_best_stays_and_the_last_failures_are_known(first_touch: Lab) -> None:
     name = first_touch.name
-    progress = LearnerProgress().with_result(
-        name, "c", result(first_touch, efficiency="fail"), True
-    )
-    progress = progress.with_result(name, "c", result(first_touch, correct="fail"), True)
+    progress = LearnerProgress().add_result(name, "c", result(first_touch, efficiency="fail"), True)
+    progress = progress.add_result(name, "c", result(first_touch, correct="fail"), True)
     assert progress.best[name]["c"].having("fail") == ["efficiency"]
     assert progress.failed[name] == ("correct",)
 
@@ -116,7 +114,7 @@ def test_an_interrupted_grading_is_a_beginning(
         first_touch, cut, AT, quick=False, is_untimed=False, machines=None, interrupted=True
     )
     earlier = LearnerProgress(failed={name: ("correct",)})
-    progress = earlier.with_result(name, "c", kept, True)
+    progress = earlier.add_result(name, "c", kept, True)
     assert progress.failed == earlier.failed, "what fails is not known yet"
     show_progress(make_console(), [first_touch], progress, {})
     said = " ".join(capsys.readouterr().out.split())
@@ -154,7 +152,7 @@ def test_a_handout_is_no_progress(desk: Installation, first_touch: Lab) -> None:
     found = verdict(first_touch, touched_where_used="fail")
     keep_result(desk, first_touch, found, result(first_touch, touched_where_used="fail"))
     kept = load_progress(desk.progress_file)
-    assert kept.of_lab(first_touch) == {}
+    assert kept.results_of(first_touch) == {}
     assert kept.failed == {first_touch.name: ("touched_where_used",)}
 
 
@@ -163,7 +161,7 @@ def test_an_edited_kernel_is(desk: Installation, first_touch: Lab) -> None:
     assert edited_languages(desk, first_touch) == ["fortran"]
     for language in first_touch.languages:
         keep_result(desk, first_touch, verdict(first_touch, language), result(first_touch))
-    assert list(load_progress(desk.progress_file).of_lab(first_touch)) == ["fortran"]
+    assert list(load_progress(desk.progress_file).results_of(first_touch)) == ["fortran"]
 
 
 def test_files_beside_a_kernel_count_for_it(desk: Installation, labs: dict[str, Lab]) -> None:
@@ -183,7 +181,7 @@ def test_files_beside_a_kernel_count_for_it(desk: Installation, labs: dict[str, 
 
 def test_it_is_read_as_it_was_written(first_touch: Lab, tmp_path: Path) -> None:
     store = tmp_path / "build" / "progress.json"
-    progress = LearnerProgress().with_result(first_touch.name, "c", result(first_touch), True)
+    progress = LearnerProgress().add_result(first_touch.name, "c", result(first_touch), True)
     save_progress(store, progress)
     assert load_progress(store) == progress
 
@@ -193,7 +191,7 @@ def test_a_damaged_file_is_kept_aside(first_touch: Lab, tmp_path: Path, content:
     store = tmp_path / "progress.json"
     store.write_bytes(content.encode("latin-1"))
     assert is_damaged(store) and load_progress(store) == LearnerProgress()
-    progress = LearnerProgress().with_result(first_touch.name, "c", result(first_touch), True)
+    progress = LearnerProgress().add_result(first_touch.name, "c", result(first_touch), True)
     save_progress(store, progress)
     assert load_progress(store) == progress
     assert aside_path(store).read_bytes() == content.encode("latin-1")
@@ -209,12 +207,12 @@ def test_a_damaged_entry_costs_itself_only(
 ) -> None:
     progress = LearnerProgress()
     for language in first_touch.languages:
-        progress = progress.with_result(first_touch.name, language, result(first_touch), True)
+        progress = progress.add_result(first_touch.name, language, result(first_touch), True)
     data = progress.json_data()
     data["best"][first_touch.name]["c"][key] = value
     store = tmp_path / "progress.json"
     store.write_text(json.dumps(data))
-    assert list(load_progress(store).of_lab(first_touch)) == ["fortran"]
+    assert list(load_progress(store).results_of(first_touch)) == ["fortran"]
 
 
 # ---- what comes next -----------------------------------------------------------------------
@@ -227,11 +225,11 @@ def test_what_comes_next(labs: dict[str, Lab]) -> None:
     assert begin is not None and begin.lab == one.name and begin.language is None
     assert "begin: read labs/01_first_touch/README.md" in begin.what
 
-    progress = LearnerProgress().with_result(one.name, "fortran", result(one), True)
+    progress = LearnerProgress().add_result(one.name, "fortran", result(one), True)
     after = next_task(every, progress)
     assert after is not None and after.lab == two.name
 
-    progress = progress.with_result(two.name, "c", result(two, omp_close="fail"), True)
+    progress = progress.add_result(two.name, "c", result(two, omp_close="fail"), True)
     fix = next_task(every, progress)
     assert fix is not None
     assert (fix.lab, fix.language, fix.criterion) == (two.name, "c", "omp_close")
@@ -247,14 +245,14 @@ def test_what_comes_next(labs: dict[str, Lab]) -> None:
 
     # What was worked on last comes before what is not begun, and before what was begun earlier.
     later = replace(result(every[3], "fail"), graded_at="2026-01-03T00:00:00+00:00")
-    task = next_task(every, progress.with_result(every[3].name, "c", later, True))
+    task = next_task(every, progress.add_result(every[3].name, "c", later, True))
     assert task is not None and task.lab == every[3].name
 
     progress = LearnerProgress()
     for lab in every:
-        progress = progress.with_result(lab.name, "c", result(lab), True)
+        progress = progress.add_result(lab.name, "c", result(lab), True)
     assert next_task(every, progress) is None
-    assert all(is_done(progress.of_lab(lab)) for lab in every)
+    assert all(is_done(progress.results_of(lab)) for lab in every)
 
 
 def test_the_hint_follows_what_is_wrong(
@@ -269,7 +267,7 @@ def test_the_hint_follows_what_is_wrong(
     assert found.began_in == {"correct": "residual"}
     kept = result_of(hybrid, found, AT, quick=False, is_untimed=False, machines=None)
     store = tmp_path / "progress.json"
-    save_progress(store, LearnerProgress().with_result(hybrid.name, "c", kept, True))
+    save_progress(store, LearnerProgress().add_result(hybrid.name, "c", kept, True))
     progress = load_progress(store)
     assert progress.began_in == {hybrid.name: {"correct": "residual"}}
     for seen, command in (
@@ -298,7 +296,7 @@ def test_what_is_open_or_left_out_is_graded_again(first_touch: Lab) -> None:
 def test_criteria_that_a_lab_no_longer_has_are_forgotten(first_touch: Lab) -> None:
     found = result(first_touch)
     older = replace(found, statuses={**found.statuses, "gone": "fail"})
-    assert LearnerProgress({first_touch.name: {"c": older}}).of_lab(first_touch)["c"].is_done
+    assert LearnerProgress({first_touch.name: {"c": older}}).results_of(first_touch)["c"].is_done
 
 
 # ---- the command ---------------------------------------------------------------------------
@@ -311,7 +309,7 @@ def test_the_table_fits_80_columns(
     progress = LearnerProgress()
     for lab in every[1:]:
         for language in lab.languages:
-            progress = progress.with_result(lab.name, language, result(lab, "fail"), True)
+            progress = progress.add_result(lab.name, language, result(lab, "fail"), True)
     hints = {every[1].name: {"locate": 2, "omp_full": 1}, every[0].name: {"": 9}}
     show_progress(make_console(), every, progress, hints)
     lines = capsys.readouterr().out.splitlines()

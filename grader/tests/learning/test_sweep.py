@@ -18,7 +18,7 @@ from numalab.evidence.read_record import parse
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab, load_labs
 from numalab.learning import sweep
-from numalab.learning.api import OpenLab, open_lab
+from numalab.learning.api import LearnerLab, find_lab
 from numalab.learning.sweep import LABS_OWN, Setting, Sweep, settings_of, thread_counts
 
 LABS = load_labs(find_installation("gnu").root)
@@ -164,12 +164,12 @@ def test_without_a_rate_there_is_a_sentence() -> None:
 )
 def test_what_cant_be_swept_is_said(lab: str, given: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        open_lab(lab).sweep(**given)
+        find_lab(lab).sweep(**given)
 
 
 def test_a_virtual_node_has_no_times() -> None:
     with pytest.raises(UserError, match="has no times that mean anything"):
-        open_lab("01").on("hydra").sweep()
+        find_lab("01").on("hydra").sweep()
 
 
 @pytest.mark.builds
@@ -178,7 +178,7 @@ def test_on_a_login_node_nothing_is_swept(
 ) -> None:
     """And a notebook goes on."""
     monkeypatch.setattr("numalab.learning.api.on_login_node", lambda: True)
-    found = open_lab("01", installation).sweep()
+    found = find_lab("01", installation).sweep()
     assert "looks like a login node" in str(found)
     assert not found.rates_gb_s
 
@@ -188,7 +188,7 @@ def test_on_a_login_node_nothing_is_swept(
 def test_a_kernel_is_swept_and_nothing_is_kept_of_it(
     installation: Installation, language: str
 ) -> None:
-    lab: OpenLab = open_lab("02", installation).at(installation.root / "solutions")
+    lab: LearnerLab = find_lab("02", installation).at(installation.root / "solutions")
     kept = installation.results_folder(lab.name, language, "submission")
     before = json.dumps(sorted(map(str, kept.rglob("*"))))
     found = lab.sweep(language, threads=[1], files=["kmp_close.env", "omp_spread.env"], rounds=2)
@@ -199,7 +199,7 @@ def test_a_kernel_is_swept_and_nothing_is_kept_of_it(
 
 @pytest.mark.builds
 def test_a_kernel_that_does_not_work_is_told(installation: Installation, first_touch: Lab) -> None:
-    lab = open_lab("01", installation)
+    lab = find_lab("01", installation)
     found = lab.sweep("c", source="int x\n", threads=[1])
     assert "kernel.c does not compile." in str(found)
     ends = lab.handout("c").replace("a[i] += b[i] * c[i];", "__builtin_trap();")

@@ -17,7 +17,15 @@ from support.desks import make_desk
 
 from numalab.installation import Installation
 from numalab.learning.progress import load_progress
-from numalab.learning.watch import Change, Marks, change_of, changed, look, next_change, remembered
+from numalab.learning.watch import (
+    Change,
+    Marks,
+    change_of,
+    changed,
+    next_change,
+    read_marks,
+    remembered,
+)
 
 LAB = "01_first_touch"
 
@@ -41,9 +49,9 @@ class Clock:
 
 
 def seen_next(path: Path, *events: Callable[[], object]) -> tuple[Marks | None, int]:
-    graded = look([path])
+    graded = read_marks([path])
     clock = Clock(*events)
-    return next_change(graded, clock.pause, lambda: look([path])), clock.pauses
+    return next_change(graded, clock.pause, lambda: read_marks([path])), clock.pauses
 
 
 def nothing() -> None:
@@ -56,7 +64,7 @@ def test_a_save_is_a_change_once_the_file_is_stable(tmp_path: Path) -> None:
     found, pauses = seen_next(
         path, nothing, lambda: path.write_text("ne"), lambda: path.write_text("new"), nothing
     )
-    assert found == look([path]) and pauses == 4
+    assert found == read_marks([path]) and pauses == 4
 
 
 def test_what_stays_the_same_is_none(tmp_path: Path) -> None:
@@ -91,7 +99,7 @@ def test_a_file_that_is_gone_for_a_moment_is_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "kernel.c"
     path.write_text("old")
     found, pauses = seen_next(path, path.unlink, lambda: path.write_text("new"), nothing)
-    assert found == look([path]) and pauses == 3
+    assert found == read_marks([path]) and pauses == 3
     gone, _ = seen_next(path, path.unlink, nothing)
     assert gone == {path: None}
 
@@ -100,21 +108,21 @@ def test_files_are_told_apart(tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("a", "b", "c")]
     for path in paths[:2]:
         path.write_text("1")
-    before = look(paths)
+    earlier = read_marks(paths)
     paths[1].write_text("2")
     paths[2].write_text("1")
-    assert changed(before, look(paths)) == paths[1:]
+    assert changed(earlier, read_marks(paths)) == paths[1:]
 
 
 def test_what_a_change_has_changed() -> None:
-    before = remembered({"efficiency": "pass"}, {"correct": "pass", "near": "fail", "far": "fail"})
-    now = remembered(before, {"efficiency": "not_gradable", "near": "inconclusive"})
-    assert now == before, "what was not judged is still known"
-    assert change_of(before, {"correct": "fail", "near": "pass", "far": "fail"}) == Change(
+    earlier = remembered({"efficiency": "pass"}, {"correct": "pass", "near": "fail", "far": "fail"})
+    now = remembered(earlier, {"efficiency": "not_gradable", "near": "inconclusive"})
+    assert now == earlier, "what was not judged is still known"
+    assert change_of(earlier, {"correct": "fail", "near": "pass", "far": "fail"}) == Change(
         passing=("near",), failing=("correct",)
     )
-    timed = before | {"speedup": "pass"}
-    assert change_of(before, timed) == Change(passing=("speedup",), failing=())
+    timed = earlier | {"speedup": "pass"}
+    assert change_of(earlier, timed) == Change(passing=("speedup",), failing=())
     assert change_of(timed, timed) == Change((), ())
 
 

@@ -27,7 +27,7 @@ from numalab.portrait.plan import KIB, MIB, portrait_plan
 from numalab.portrait.record import Portrait, load_portrait, read_portrait
 from numalab.portrait.sentences import cache_lines, tlb_lines
 from numalab.portrait.terminal import show
-from numalab.portrait.values import Occasion, cache_checks, portrait_of, steps_of
+from numalab.portrait.values import Occasion, cache_checks, portrait_of, rises_of
 from numalab.reports.portrait_page import portrait_page
 
 GIB = 1024 * MIB
@@ -59,11 +59,11 @@ def shown(found: Portrait) -> str:
 def test_every_numa_node_with_pus_meets_all_memory() -> None:
     pairs = [
         (asked.threads_on, asked.memory_on)
-        for asked in portrait_plan(memory_only(), FREE).asked
+        for asked in portrait_plan(memory_only(), FREE).processes
         if asked.part == "pair_latency"
     ]
     assert pairs == [(0, 0), (0, 1)]
-    eight = portrait_plan(nebula(), FREE).asked
+    eight = portrait_plan(nebula(), FREE).processes
     assert sum(asked.part == "pair_bandwidth" for asked in eight) == 64
 
 
@@ -78,14 +78,14 @@ def test_compact_and_spread_go_by_cores_and_nodes() -> None:
 
 
 def test_one_numa_node_is_not_spread_over() -> None:
-    asked = portrait_plan(unlike_cores(), FREE).asked
+    asked = portrait_plan(unlike_cores(), FREE).processes
     assert {one.placement for one in asked if one.part == "streams"} == {"compact", "alone"}
-    asked = portrait_plan(hydra(), FREE).asked
+    asked = portrait_plan(hydra(), FREE).processes
     assert {one.placement for one in asked if one.part == "streams"} == {"compact", "spread"}
 
 
 def test_unlike_cores_have_a_curve_each_and_the_strongest_measures_the_rest() -> None:
-    asked = portrait_plan(unlike_cores(), FREE).asked
+    asked = portrait_plan(unlike_cores(), FREE).processes
     curves = {(one.kind, one.pus) for one in asked if one.part == "curve"}
     assert curves == {("IntelCore", (0,)), ("IntelAtom", (4,))}
     assert {one.pus for one in asked if one.part in ("pair_latency", "tlb")} == {(0,)}
@@ -172,7 +172,7 @@ def test_what_is_not_as_asked_for_is_left_out_and_told() -> None:
     node = hydra()
     asked = portrait_plan(node, FREE)
     remote = next(
-        place for place, one in enumerate(asked.asked)
+        place for place, one in enumerate(asked.processes)
         if one.part == "pair_latency" and one.threads_on != one.memory_on
     )  # fmt: skip
     for change, says in (
@@ -207,7 +207,7 @@ def test_what_was_measured_before_the_end_is_kept() -> None:
 def test_samples_have_what_the_probe_is_asked_for() -> None:
     """The made-up ones too, so that they can stand for its own."""
     asked = portrait_plan(nebula(), FREE)
-    for sample, one in zip(samples_of(asked, 1), asked.asked, strict=True):
+    for sample, one in zip(samples_of(asked, 1), asked.processes, strict=True):
         parse_record(json.dumps(sample.record), one.configuration.key)
 
 
@@ -217,7 +217,7 @@ def test_samples_have_what_the_probe_is_asked_for() -> None:
 def test_hwlocs_caches_are_where_the_curve_rises() -> None:
     found = portrait(hydra())
     checks, left = cache_checks(found.node, found.curves[0])
-    assert [(check.level, check.step and check.step.from_bytes) for check in checks] == [
+    assert [(check.level, check.step and check.step.lower_bytes) for check in checks] == [
         ("L1d", 32 * KIB), ("L2", 512 * KIB), ("L3", 8 * MIB)
     ]  # fmt: skip
     assert left == []
@@ -251,9 +251,9 @@ def test_noise_is_no_step() -> None:
     flat = replace(
         points[1], ns=replace(points[1].ns, processes=(0.9, 1.0, 1.3, 1.35, 1.4, 9.0))
     )  # fmt: skip
-    assert steps_of([points[0], flat]) == []
+    assert rises_of([points[0], flat]) == []
     sure = replace(flat, ns=replace(flat.ns, processes=(1.3,) * 6))
-    assert [step.to_bytes for step in steps_of([points[0], sure])] == [points[1].table_bytes]
+    assert [step.upper_bytes for step in rises_of([points[0], sure])] == [points[1].table_bytes]
 
 
 def test_the_tlbs_knee_is_where_small_pages_part() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from numalab.evidence.record import Json
 from numalab.explore.experiment import CHASE, ProgramRun
-from numalab.portrait.plan import HUGE, Asked, Plan
+from numalab.portrait.plan import HUGE, Plan, ProbeProcess
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 ABOUT: Json = {
@@ -77,38 +77,38 @@ def unlike_cores() -> Json:
     return node_of("laptop", pus, 1, core_kinds=kinds)
 
 
-def _step_ns(asked: Asked) -> float:
+def _step_ns(process: ProbeProcess) -> float:
     """Caches end where node_of tells; what is remote costs half as much again, from memory."""
-    lines = asked.size_bytes if asked.part != "tlb" else asked.size_bytes // 64
-    memory_ns = 90.0 if asked.threads_on == asked.memory_on else 135.0
+    lines = process.size_bytes if process.part != "tlb" else process.size_bytes // 64
+    memory_ns = 90.0 if process.threads_on == process.memory_on else 135.0
     caches = ((32 * KIB, 1.0), (512 * KIB, 4.0), (8 * MIB, 15.0))
     ns = next((ns for cache_bytes, ns in caches if lines <= cache_bytes), memory_ns)
-    if asked.kind == "IntelAtom":
+    if process.kind == "IntelAtom":
         ns *= 1.5
-    if asked.part == "tlb" and asked.pages == "small" and asked.size_bytes > 8 * MIB:
+    if process.part == "tlb" and process.pages == "small" and process.size_bytes > 8 * MIB:
         ns *= 2
     return ns
 
 
-def _rate_gb_s(asked: Asked) -> float:
-    rate = min(8.0 * len(asked.pus), 30.0)
-    return rate if asked.threads_on == asked.memory_on else 0.5 * rate
+def _rate_gb_s(process: ProbeProcess) -> float:
+    rate = min(8.0 * len(process.pus), 30.0)
+    return rate if process.threads_on == process.memory_on else 0.5 * rate
 
 
-def record_of(asked: Asked, scale: float) -> Json:
+def record_of(process: ProbeProcess, scale: float) -> Json:
     """What the probe would have said, with all times longer by a factor."""
-    key = asked.configuration.key
+    key = process.configuration.key
     shared: Json = {
-        **key, "thread_pus": list(asked.pus), "memory_node_share": 1.0,
-        "bytes_on_huge_pages": asked.size_bytes if asked.pages == HUGE else 0,
+        **key, "thread_pus": list(process.pus), "memory_node_share": 1.0,
+        "bytes_on_huge_pages": process.size_bytes if process.pages == HUGE else 0,
     }  # fmt: skip
-    if asked.part in ("curve", "pair_latency", "tlb"):
-        elapsed = 4096e-9 * scale * _step_ns(asked)
+    if process.part in ("curve", "pair_latency", "tlb"):
+        elapsed = 4096e-9 * scale * _step_ns(process)
         return {**shared, "times": [{"kernel": CHASE, "steps": 4096, "elapsed_s": [elapsed]}]}
     times = []
-    for kernel in asked.configuration.arguments[0].split(","):
-        moved, allocated = (part * asked.size_bytes for part in ARRAYS[kernel])
-        elapsed = 1e-9 * moved * scale / _rate_gb_s(asked)
+    for kernel in process.configuration.arguments[0].split(","):
+        moved, allocated = (part * process.size_bytes for part in ARRAYS[kernel])
+        elapsed = 1e-9 * moved * scale / _rate_gb_s(process)
         times.append({"kernel": kernel, "bytes_moved": moved, "bytes_allocated": allocated,
                       "elapsed_s": [elapsed]})  # fmt: skip
     return {**shared, "times": times}
@@ -117,7 +117,7 @@ def record_of(asked: Asked, scale: float) -> Json:
 def samples_of(plan: Plan, rounds: int = 6) -> list[ProgramRun]:
     """Of each process one, a little slower from round to round."""
     return [
-        ProgramRun(place, number, place, 0.0, record_of(asked, 1 + 0.01 * number))
+        ProgramRun(place, number, place, 0.0, record_of(process, 1 + 0.01 * number))
         for number in range(rounds)
-        for place, asked in enumerate(plan.asked)
+        for place, process in enumerate(plan.processes)
     ]

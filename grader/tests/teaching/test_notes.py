@@ -43,10 +43,10 @@ def test_notes_have_all_that_the_lab_knows(lab: Lab, language: Language) -> None
                     "Exam questions", "Answers to the exam questions"):  # fmt: skip
         assert text.count(f"\n## {heading}\n") == 1, heading
     wrong = section(text, "What students get wrong, and what the kit says to it")
-    assert len(material.wrong) >= 20
-    for one in material.wrong:
+    assert len(material.mistakes) >= 20
+    for one in material.mistakes:
         assert wrong.count(f"- {one.mistake} ") == sum(
-            other.mistake == one.mistake for other in material.wrong
+            other.mistake == one.mistake for other in material.mistakes
         )
     for criterion in lab.criteria:
         assert re.search(rf"^\| `{criterion.name}` \| {criterion.points} \| \S", text, re.MULTILINE)
@@ -105,23 +105,23 @@ def test_what_is_shown_can_be_copied_and_run(lab: Lab) -> None:
 @each_language
 def test_each_exam_question_has_one_right_choice(lab: Lab, language: Language) -> None:
     material = material_of(lab, language)
-    known = {wrong.mistake: wrong for wrong in material.wrong}
-    drawn = material.asked[len(material.quiz) :]
+    known = {wrong.mistake: wrong for wrong in material.mistakes}
+    drawn = material.exam_questions[len(material.quiz) :]
     # Of code fewer where most of it is too long for an exam.
     assert REPORT_QUESTIONS + 2 <= len(drawn) <= CODE_QUESTIONS + REPORT_QUESTIONS
     assert len({question.text for question in drawn}) == len(drawn)
     for question in drawn:
         assert len(question.choices) == CHOICES
         (name,) = re.findall(r"\(`(\w+)`\)", question.answer)
-        right = known[question.choices[question.right]]
+        right = known[question.choices[question.correct_choice]]
         assert right.name == name
         groups = [group_of(known[choice], language) for choice in question.choices]
         assert len(set(groups)) == CHOICES  # another report would tell the others
         assert all(known[choice].is_in(language) for choice in question.choices)
-    assert len({question.right for question in drawn}) > 1
-    for question in material.asked[: len(material.quiz)]:
+    assert len({question.correct_choice for question in drawn}) > 1
+    for question in material.exam_questions[: len(material.quiz)]:
         asked = next(q for q in material.quiz.values() if q.text == question.text)
-        assert question.choices[question.right] == asked.choices[asked.right]
+        assert question.choices[question.correct_choice] == asked.choices[asked.correct]
 
 
 @each_lab
@@ -131,11 +131,11 @@ def test_code_in_the_exam_is_the_wrong_one_and_does_not_tell_why(
 ) -> None:
     for seed in "12345":
         material = material_of(lab, language, seed)
-        by_mistake = {wrong.mistake: wrong for wrong in material.wrong}
-        for question in material.asked[len(material.quiz) : -REPORT_QUESTIONS]:
+        by_mistake = {wrong.mistake: wrong for wrong in material.mistakes}
+        for question in material.exam_questions[len(material.quiz) : -REPORT_QUESTIONS]:
             listing = question.text.split("```")[1].splitlines()[1:]
             assert 0 < len(listing) <= MOST_LINES
-            wrong = by_mistake[question.choices[question.right]]
+            wrong = by_mistake[question.choices[question.correct_choice]]
             if wrong.folder is not None:
                 assert {f"# {name}" for name in wrong.files} <= set(listing)
                 continue
@@ -146,7 +146,7 @@ def test_code_in_the_exam_is_the_wrong_one_and_does_not_tell_why(
 
 def test_a_seed_draws_the_same_exam_again_and_another_one_another() -> None:
     lab = LABS["01_first_touch"]
-    exams = [material_of(lab, seed=seed).asked for seed in ("a", "a", "b")]
+    exams = [material_of(lab, seed=seed).exam_questions for seed in ("a", "a", "b")]
     assert exams[0] == exams[1]
     assert exams[0] != exams[2]
     assert exams[0][:3] == exams[2][:3]  # the notebook's

@@ -34,15 +34,18 @@ from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import labs_and_variants
 from numalab.learning.questions import load_questions
+from numalab.teaching.viva.change_questions import change_questions
 from numalab.teaching.viva.choosing import MAKERS, choose
-from numalab.teaching.viva.of_changes import of_changes
-from numalab.teaching.viva.of_kernels import of_failures, of_mistakes
-from numalab.teaching.viva.of_places import of_places
-from numalab.teaching.viva.of_times import of_times
-from numalab.teaching.viva.of_words import of_diagnoses, of_explanations, of_predictions
-from numalab.teaching.viva.question import KINDS, VivaQuestion
+from numalab.teaching.viva.machine_questions import machine_questions
+from numalab.teaching.viva.mistake_questions import failure_questions, mistake_questions
 from numalab.teaching.viva.sheet import Sheet, sheet_lines, sheet_page
-from numalab.teaching.viva.story import LabStory, Touched
+from numalab.teaching.viva.statement_questions import (
+    diagnosis_questions,
+    explanation_questions,
+    prediction_questions,
+)
+from numalab.teaching.viva.story import KINDS, LabStory, Touched, VivaQuestion
+from numalab.teaching.viva.time_questions import time_questions
 from numalab.teaching.viva.wording import MOST_LINES, change_listing, written_words
 
 FIRST, TOUCHED, LOCAL = "01_first_touch", "touched_where_used", "local_pages"
@@ -82,7 +85,7 @@ def test_a_change_is_asked_for_by_the_touch_maps(lab: Lab) -> None:
         lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, code=SERIAL, touched={TOUCHED: ONE_WRITER}
     )
     after = stage(lab, 2, {}, {TOUCHED: 1.0}, touched={TOUCHED: TWO_WRITERS})
-    question = only(of_changes(story(lab, before, after), DRAW))
+    question = only(change_questions(story(lab, before, after), DRAW))
     assert question.text == (
         "In attempt 1 all pages of a were first written by thread 0; in attempt 2 50 % of the "
         "pages of a were first written by thread 0 and 50 % by thread 1. What did you change, and "
@@ -100,7 +103,7 @@ def test_pages_of_several_threads_are_another_reason(lab: Lab) -> None:
         lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.0}, code=SERIAL, touched={TOUCHED: shared}
     )
     after = stage(lab, 2, {}, {TOUCHED: 1.0}, touched={TOUCHED: TWO_WRITERS})
-    question = only(of_changes(story(lab, before, after), DRAW))
+    question = only(change_questions(story(lab, before, after), DRAW))
     assert "all pages of a were used by several threads" in question.text
     assert "no first touch is right" in told(question)
 
@@ -108,7 +111,7 @@ def test_pages_of_several_threads_are_another_reason(lab: Lab) -> None:
 def test_a_change_without_a_touch_map_is_asked_for_by_its_figures(lab: Lab) -> None:
     before = stage(lab, 1, {LOCAL: "fail"}, {LOCAL: 0.5}, code=SERIAL)
     after = stage(lab, 2, {}, {LOCAL: 1.0})
-    question = only(of_changes(story(lab, before, after), DRAW))
+    question = only(change_questions(story(lab, before, after), DRAW))
     assert question.text.startswith(
         "In attempt 1 local_pages failed with 0.50; in attempt 2 it passed with 1.00."
     )
@@ -116,15 +119,15 @@ def test_a_change_without_a_touch_map_is_asked_for_by_its_figures(lab: Lab) -> N
 
 def test_what_became_worse_is_asked_for_too(lab: Lab) -> None:
     before, after = stage(lab, 1), stage(lab, 2, {TOUCHED: "fail"}, code=SERIAL)
-    assert "in attempt 2 it failed" in only(of_changes(story(lab, before, after), DRAW)).text
+    assert "in attempt 2 it failed" in only(change_questions(story(lab, before, after), DRAW)).text
 
 
 def test_no_change_is_no_question(lab: Lab) -> None:
     failed = stage(lab, 1, {TOUCHED: "fail"})
     comment = stage(lab, 2, code=PARALLEL + "/* now it works */\n")
-    assert of_changes(story(lab, failed, comment), DRAW) == []  # the change is in the noise
-    assert of_changes(story(lab, stage(lab, 1, code=SERIAL), stage(lab, 2)), DRAW) == []
-    assert of_changes(story(lab, failed), DRAW) == []
+    assert change_questions(story(lab, failed, comment), DRAW) == []  # the change is in the noise
+    assert change_questions(story(lab, stage(lab, 1, code=SERIAL), stage(lab, 2)), DRAW) == []
+    assert change_questions(story(lab, failed), DRAW) == []
 
 
 def test_of_a_large_change_the_lines_that_decide_are_shown(lab: Lab) -> None:
@@ -151,7 +154,9 @@ def test_what_fails_is_asked_for_with_the_reports_sentence(
 ) -> None:
     why = "Every page of a was first written by thread 0, and 50 % of them are used by thread 1."
     one = stage(lab, 1, {TOUCHED: "fail"}, {TOUCHED: 0.5}, changed={TOUCHED: {"why": why}})
-    question = only(of_failures(story(lab, one, mistakes=read_mistakes(installation, lab)), DRAW))
+    question = only(
+        failure_questions(story(lab, one, mistakes=read_mistakes(installation, lab)), DRAW)
+    )
     assert f'The report says: "{why}"' in question.text
     assert "What in kernel.c makes it so" in question.text
     assert "Known mistakes of which the report says the same: Of the three arrays" in told(question)
@@ -163,13 +168,13 @@ def test_what_can_t_be_built_is_one_question(lab: Lab) -> None:
     not_built = {"cause": "not_built", "why": "kernel.c does not compile."}
     failed = {c.name: "fail" for c in lab.criteria}
     one = stage(lab, 1, failed, changed=dict.fromkeys(failed, not_built))  # type: ignore[arg-type]
-    assert only(of_failures(story(lab, one), DRAW)).about == "correct"
+    assert only(failure_questions(story(lab, one), DRAW)).subject == "correct"
 
 
 def test_what_another_one_explains_is_no_question(lab: Lab) -> None:
     explained = {LOCAL: {"explained_by": TOUCHED}}
     one = stage(lab, 1, {TOUCHED: "fail", LOCAL: "fail"}, changed=explained)
-    assert only(of_failures(story(lab, one), DRAW)).about == TOUCHED
+    assert only(failure_questions(story(lab, one), DRAW)).subject == TOUCHED
 
 
 # ---- times -------------------------------------------------------------------------------
@@ -177,7 +182,7 @@ def test_what_another_one_explains_is_no_question(lab: Lab) -> None:
 
 def test_near_the_solution_and_far_from_lightspeed(lab: Lab) -> None:
     one = stage(lab, values={"efficiency": 0.98}, rates={"efficiency": rates(0.41, 0.42)})
-    first, *others = of_times(story(lab, one), DRAW)
+    first, *others = time_questions(story(lab, one), DRAW)
     assert first.text.startswith(
         "Your efficiency was 0.98, and the kernel reached 41 % of lightspeed. Why can both be true?"
     )
@@ -187,7 +192,7 @@ def test_near_the_solution_and_far_from_lightspeed(lab: Lab) -> None:
 
 def test_a_rate_is_its_bytes_over_its_time(lab: Lab) -> None:
     one = stage(lab, values={"efficiency": 0.98}, rates={"efficiency": rates(0.97, 0.98)})
-    question = only(of_times(story(lab, one), DRAW))
+    question = only(time_questions(story(lab, one), DRAW))
     assert "One call took 2 ms, and the report says 64 GB/s." in question.text
     assert "128,000,000 bytes, 16 per element of n = 8,000,000" in told(question)
     assert "all but as fast as the kit's own loop" in told(question)
@@ -202,14 +207,14 @@ def test_what_an_interval_leaves_open_is_not_concluded(lab: Lab) -> None:
         lab, values={"efficiency": 0.5},
         rates={"efficiency": replace(found, roles=(wide, *found.roles[1:]))},
     )  # fmt: skip
-    question = only(of_times(story(lab, one), DRAW))
+    question = only(time_questions(story(lab, one), DRAW))
     assert "leaves open how much is to be had" in told(question)
     assert "could deliver more" not in told(question)
 
 
 def test_the_middle_of_a_speedup_is_worked_out(lab: Lab) -> None:
     one = stage(lab, values={"speedup": 4.0}, rates={"speedup": rates()})
-    (question,) = [q for q in of_times(story(lab, one), DRAW) if "Up to which time" in q.text]
+    (question,) = [q for q in time_questions(story(lab, one), DRAW) if "Up to which time" in q.text]
     assert "the handout took 8 ms, the solution 2 ms and yours 2 ms" in question.text
     assert "about 4 ms" in told(question)
 
@@ -223,7 +228,7 @@ def test_a_median_that_decides_nothing_is_asked_for(lab: Lab, value: float, asks
         lab, 1, {"efficiency": "inconclusive"}, {"efficiency": value}, changed=noisy,
         rates={"efficiency": rates()},
     )  # fmt: skip
-    first = of_times(story(lab, one), DRAW)[0]
+    first = time_questions(story(lab, one), DRAW)[0]
     assert first.text.endswith(asks)
     assert "goes from 0.34 to 1.30" in told(first)
 
@@ -234,7 +239,7 @@ def test_a_median_that_decides_nothing_is_asked_for(lab: Lab, value: float, asks
 def test_local_pages_are_carried_to_a_machine_with_more_numa_nodes(
     lab: Lab, installation: Installation
 ) -> None:
-    question = only(of_places(perfect(lab, installation), DRAW))
+    question = only(machine_questions(perfect(lab, installation), DRAW))
     assert question.text == (
         "local_pages is 1.00 on hydra, with 2 NUMA nodes. What would it be on nebula, with 8, for "
         "the same file, and why?"
@@ -246,18 +251,18 @@ def test_local_pages_are_carried_to_a_machine_with_more_numa_nodes(
 def test_what_this_node_can_t_show_follows_from_the_touch_map(lab: Lab) -> None:
     hidden = {LOCAL: {"cause": "too_few_numa_nodes"}}
     one = stage(lab, 1, {LOCAL: "not_gradable"}, {TOUCHED: 0.99}, changed=hidden)
-    question = only(of_places(story(lab, one), DRAW))
+    question = only(machine_questions(story(lab, one), DRAW))
     assert "local_pages could not be graded on this node" in question.text
     assert "0.99 of the pages are first written by the very thread" in told(question)
 
 
 def test_a_modelled_speedup_that_grows_is_asked_for(lab: Lab) -> None:
     models = [modelled("hydra", 2.0, 2), modelled("nebula", 8.0, 8)]
-    question = only(of_places(story(lab, stage(lab, modelled=models)), DRAW))
+    question = only(machine_questions(story(lab, stage(lab, modelled=models)), DRAW))
     assert "2.0 times the handout on hydra and 8.0 times on nebula" in question.text
     assert "on 2 NUMA nodes of hydra and on 8 of nebula" in told(question)
     alike = [modelled("hydra", 1.0, 1), modelled("nebula", 1.0, 1)]
-    assert of_places(story(lab, stage(lab, modelled=alike)), DRAW) == []
+    assert machine_questions(story(lab, stage(lab, modelled=alike)), DRAW) == []
 
 
 def test_one_file_on_two_machines(labs: dict[str, Lab]) -> None:
@@ -265,11 +270,11 @@ def test_one_file_on_two_machines(labs: dict[str, Lab]) -> None:
     one = stage(affinity, changed={"omp_close": {"where": "hydra"}})
     there = replace(one.places("omp_close")[0], where="nebula")
     both = replace(one, verdict=replace(one.verdict, criteria=(*one.verdict.criteria, there)))
-    question = only(of_places(story(affinity, both), DRAW))
+    question = only(machine_questions(story(affinity, both), DRAW))
     assert question.text.startswith("omp_close.env reaches its goal on hydra and nebula")
     fails = replace(there, status="fail", cause="missed", why="Thread 1 is elsewhere.")
     other = replace(one, verdict=replace(one.verdict, criteria=(*one.verdict.criteria, fails)))
-    question = of_places(story(affinity, other), DRAW)[0]
+    question = machine_questions(story(affinity, other), DRAW)[0]
     assert "omp_close passes on hydra and fails on nebula" in question.text
     assert "On nebula: Thread 1 is elsewhere." in told(question)
 
@@ -281,33 +286,35 @@ def test_a_mistake_is_declared_and_of_a_criterion_that_passes(
     lab: Lab, installation: Installation
 ) -> None:
     known = {wrong.mistake.rstrip(". "): wrong for wrong in read_mistakes(installation, lab)}
-    asked = of_mistakes(perfect(lab, installation), DRAW)
-    assert len({question.about for question in asked}) >= 3
+    asked = mistake_questions(perfect(lab, installation), DRAW)
+    assert len({question.subject for question in asked}) >= 3
     for question in asked:
         (wrong,) = (known[mistake] for mistake in known if f"mistake: {mistake}." in question.text)
         assert question.answer[0].startswith(f"{wrong.first} fails first.")
         assert wrong.cause not in ("crashed", "not_built", "wrong_result")
     failed = story(lab, stage(lab, 1, {TOUCHED: "fail"}), mistakes=read_mistakes(installation, lab))
-    assert TOUCHED not in {question.about for question in of_mistakes(failed, DRAW)}
+    assert TOUCHED not in {question.subject for question in mistake_questions(failed, DRAW)}
 
 
 def test_another_student_gets_other_mistakes(lab: Lab, installation: Installation) -> None:
     one = perfect(lab, installation)
-    firsts = {of_mistakes(one, f"numalab viva {number}")[0].text for number in range(12)}
+    firsts = {mistake_questions(one, f"numalab viva {number}")[0].text for number in range(12)}
     assert len(firsts) >= 4
-    assert of_mistakes(one, DRAW) == of_mistakes(one, DRAW)
+    assert mistake_questions(one, DRAW) == mistake_questions(one, DRAW)
 
 
 def test_a_sentence_of_the_student_is_held_against_figures(lab: Lab) -> None:
     said = f"I did it at night. Each thread first touches the pages that it uses {SCRIPT}.\x1b[31m"
     one = stage(lab, values={TOUCHED: 1.0}, explanation=said)
-    question = only(of_explanations(story(lab, one), DRAW))
+    question = only(explanation_questions(story(lab, one), DRAW))
     assert question.text.startswith('You wrote: "Each thread first touches the pages')
     assert "\x1b" not in question.text
     assert "Attempt 1, touched_where_used: passed, 1.00" in told(question)
     nothing = stage(lab, explanation="Because the computer said so, and it is right.")
-    assert "No figure shows it directly." in told(only(of_explanations(story(lab, nothing), DRAW)))
-    assert of_explanations(story(lab, stage(lab)), DRAW) == []
+    assert "No figure shows it directly." in told(
+        only(explanation_questions(story(lab, nothing), DRAW))
+    )
+    assert explanation_questions(story(lab, stage(lab)), DRAW) == []
 
 
 def test_the_prediction_that_was_furthest_off_is_asked_for(lab: Lab) -> None:
@@ -316,15 +323,15 @@ def test_the_prediction_that_was_furthest_off_is_asked_for(lab: Lab) -> None:
         {"name": "rate", "predicted": 48, "low": 61, "high": 66, "unit": "MB/s", "score": 0.65},
     ]
     one = stage(lab, prediction={"score": 0.83, "quantities": quantities})
-    question = only(of_predictions(story(lab, one), DRAW))
+    question = only(prediction_questions(story(lab, one), DRAW))
     assert question.text == (
         "For rate you predicted 48 MB/s; measured were 61 to 66 MB/s, and which assumption was off?"
     )
     assert "score 0.83 of 1" in told(question)
     only_score = stage(lab, prediction={"score": 0.2})
-    assert "a score of 0.20" in only(of_predictions(story(lab, only_score), DRAW)).text
+    assert "a score of 0.20" in only(prediction_questions(story(lab, only_score), DRAW)).text
     for nothing in ({}, {"prediction": None}, {"prediction": {"quantities": [7]}}):
-        assert of_predictions(story(lab, stage(lab, **nothing)), DRAW) == []  # type: ignore[arg-type]
+        assert prediction_questions(story(lab, stage(lab, **nothing)), DRAW) == []  # type: ignore[arg-type]
 
 
 def test_a_wrong_diagnosis_is_asked_for_before_a_right_one(lab: Lab) -> None:
@@ -333,10 +340,10 @@ def test_a_wrong_diagnosis_is_asked_for_before_a_right_one(lab: Lab) -> None:
         {"name": "cure", "chosen": "A larger chunk.", "right": False},
     ]
     one = stage(lab, diagnosis={"case": "7KX", "score": 0.5, "questions": answers})
-    question = only(of_diagnoses(story(lab, one), DRAW))
+    question = only(diagnosis_questions(story(lab, one), DRAW))
     assert 'you chose: "A larger chunk."' in question.text
     assert "wrong" in told(question)
-    assert of_diagnoses(story(lab, stage(lab)), DRAW) == []
+    assert diagnosis_questions(story(lab, stage(lab)), DRAW) == []
 
 
 # ---- which are chosen ------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from numalab.commands.shared import (
     progress_line,
 )
 from numalab.doctor import doctor_report
+from numalab.doctor.current_load import measure_load
 from numalab.doctor.doctor import (
     data_races,
     examine,
@@ -22,7 +23,6 @@ from numalab.doctor.doctor import (
     shell_variables,
     virtual_nodes,
 )
-from numalab.doctor.load_sample import sample_load
 from numalab.doctor.node_facts import read_facts
 from numalab.doctor.noise_report import noise_json, show_noise
 from numalab.doctor.noise_run import measure_noise
@@ -98,7 +98,7 @@ def doctor(
         build_targets(installation, ["describe_node"])
         node = monitor.describe_node(installation)
         has_mpi = bool(mpi_of(installation))
-        facts, sample = read_facts(), sample_load()
+        facts, load = read_facts(), measure_load()
         with progress_line("doctor") as progress:
             virtual = _examine_virtual_nodes(installation, progress)
             if with_noise:
@@ -106,14 +106,14 @@ def doctor(
                 with shared_node(progress, alone=True):
                     noise = measure_noise(installation, timed, node, progress)
     findings = [
-        *examine(node, facts, sample, labs),
+        *examine(node, facts, load, labs),
         shell_variables(not_passed_on()),
         mpi(mpi_of(installation), labs),
         data_races(build_facts(installation).get("race_compiler") or "", labs),
         sandbox_finding(find_sandbox(installation)),
         virtual,
     ]
-    data = doctor_report.doctor_json(node, facts, sample, findings, labs, has_mpi)
+    data = doctor_report.doctor_json(node, facts, load, findings, labs, has_mpi)
     if noise is not None:
         data["noise"] = noise_json(noise)
     if json_path is not None:

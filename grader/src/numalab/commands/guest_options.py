@@ -66,7 +66,7 @@ def boot_limit(are_up: str) -> Decorator:
 def build_what_is_needed(
     installation: Installation, progress: Callable[[str], None], is_cluster: bool = False
 ) -> None:
-    """Raises NumalabError, and BusyError where another command holds the build folder."""
+    """Raises NumalabError, and LockedError where another command holds the build folder."""
     if plan.programs_are_built(installation, is_cluster):
         return
     relay = ", and the relay between them" if is_cluster else ""

@@ -25,12 +25,12 @@ from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import choose_labs
 from numalab.labs.variants import is_variant_name, lab_of_variant
-from numalab.learning.api import open_lab
+from numalab.learning.api import find_lab
 from numalab.learning.notebook_files import (
-    kits_notebook,
+    given_notebook,
+    labs_with_notebook,
     read_notebook,
     tidied,
-    with_notebooks,
     working_copy,
 )
 from numalab.learning.variant_notebook import variant_copy
@@ -239,7 +239,7 @@ def notebook(
     chosen = (
         [lab.name for lab in choose_labs(labs, [name])]
         if name
-        else with_notebooks(installation, labs)
+        else labs_with_notebook(installation, labs)
     )
     if publish:
         if installation.work is not None:
@@ -270,6 +270,6 @@ def _publish(installation: Installation, names: Sequence[str]) -> None:
         raise UserError("--publish wants the lab, such as ./numalab notebook 01 --publish")
     for lab in names:
         path, _ = working_copy(installation, lab)
-        text = tidied(read_notebook(path), open_lab(lab, installation).handout)
-        write_whole(kits_notebook(installation, lab), text)
+        text = tidied(read_notebook(path), find_lab(lab, installation).handout)
+        write_whole(given_notebook(installation, lab), text)
         click.echo(f"labs/{lab}/{path.name}: written from your copy, without outputs")

@@ -82,6 +82,6 @@ def notes(
                 f"{path} can't be written: {reason_of(error)}; name another --out"
             ) from error
         click.echo(
-            f"{shown_path(path)}: {count(len(material.wrong), 'mistake')}, "
-            f"{count(len(material.asked), 'exam question')}"
+            f"{shown_path(path)}: {count(len(material.mistakes), 'mistake')}, "
+            f"{count(len(material.exam_questions), 'exam question')}"
         )

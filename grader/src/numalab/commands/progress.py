@@ -14,7 +14,7 @@ from numalab.installation import Installation
 from numalab.labs.hints import seen_hints
 from numalab.labs.variants import labs_and_variants
 from numalab.learning import progress_report
-from numalab.learning.first_said import read_first_said
+from numalab.learning.initial_answers import read_initial_answers
 from numalab.learning.progress import aside_path, is_damaged, load_progress
 from numalab.terminal import make_console, stripped
 
@@ -52,7 +52,7 @@ def progress(installation: Installation, json_path: Path | None) -> None:
     ]
     reached, hints = load_progress(installation.progress_file), seen_hints(installation.hints_file)
     said = {
-        lab.name: read_first_said(
+        lab.name: read_initial_answers(
             (installation.variants_root if lab.is_variant else installation.notebooks) / lab.name
         )
         for lab in labs

@@ -26,7 +26,7 @@ from numalab.grading.request import Graded, Listener, Request, grade_all
 from numalab.harness.sandbox import level_of
 from numalab.installation import Installation
 from numalab.learning import progress
-from numalab.learning.first_said import keep_first_said, keep_record
+from numalab.learning.initial_answers import keep_initial_answers, keep_record
 from numalab.palette import keep_matplotlib_in
 from numalab.reports import report, verdict_words
 from numalab.reports.occasion import Occasion, Submission
@@ -113,7 +113,7 @@ class Reporter:
         folder = self.request.folder(self.installation, kernel.lab)
         verdict = kernel.verdict
         results = self.installation.results_folder(verdict.lab, verdict.language, verdict.variant)
-        keep_first_said(folder, "prediction", said, progress.now())
+        keep_initial_answers(folder, "prediction", said, progress.now())
         record = read_json(results / RECORD)
         if isinstance(record, dict):
             keep_record(folder, [record])

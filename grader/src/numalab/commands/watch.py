@@ -29,7 +29,7 @@ from numalab.labs.declaration import (
     LANGUAGES,
     Lab,
 )
-from numalab.learning.watch import change_of, look, next_change, remembered
+from numalab.learning.watch import change_of, next_change, read_marks, remembered
 from numalab.reports.verdict_words import grade_again
 from numalab.words import listed
 
@@ -91,10 +91,10 @@ def watch(
     is_timed = with_times
     with shared.virtual_places(installation) as places:
         while True:
-            graded = look(files)
+            graded = read_marks(files)
             if not run.grade(places, is_timed):
                 return EXIT_INTERRUPTED
-            is_asked = next_change(graded, screen.pause, lambda: look(files)) is None
+            is_asked = next_change(graded, screen.pause, lambda: read_marks(files)) is None
             if screen.is_closed:
                 return EXIT_PASSED
             is_timed = with_times or is_asked
@@ -210,12 +210,12 @@ class _Run:
     def _show_changes(self, graded: Graded) -> None:
         click.echo()
         for verdict in graded.verdicts:
-            before = self.known.get(verdict.language)
+            earlier = self.known.get(verdict.language)
             statuses = verdict.statuses
-            self.known[verdict.language] = remembered(before or {}, statuses)
-            if before is None:
+            self.known[verdict.language] = remembered(earlier or {}, statuses)
+            if earlier is None:
                 continue
-            change = change_of(before, statuses)
+            change = change_of(earlier, statuses)
             parts = [
                 f"{listed(names)} {one if len(names) == 1 else several} now"
                 for names, one, several in (

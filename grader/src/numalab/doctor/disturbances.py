@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numalab.doctor.current_load import ActiveProcess, CurrentLoad
 from numalab.doctor.findings import (
     Finding,
-    by_cores,
-    by_huge_pages,
-    by_place_of_pages,
-    by_time,
     concerned,
+    core_concerns,
+    huge_page_concerns,
+    placement_concerns,
+    timing_concerns,
 )
-from numalab.doctor.load_sample import BusyProcess, LoadSample
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.load import is_loaded
@@ -26,16 +26,16 @@ from numalab.words import amount, count, percent, short
 
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
-BUSY_PUS = 0.25  # of other programs: a thread that shares its core with them is late
-STOLEN_NOW, STOLEN_SINCE_START = 0.01, 0.02
-_HOST_DECIDES = "it does not say; of a virtual machine the host decides that"
+MIN_OTHER_LOAD_PUS = 0.25  # of other programs: a thread that shares its core with them is late
+MAX_STEAL_NOW, MAX_STEAL_SINCE_START = 0.01, 0.02
+_HYPERVISOR_DECIDES = "it does not say; of a virtual machine the host decides that"
 
 
 def _governor(node: Json, labs: Sequence[Lab]) -> Finding:
     topic, governor = "frequency governor", node["governor"]
-    concerns = by_time(labs)
+    concerns = timing_concerns(labs)
     if governor is None:
-        return Finding(topic, "unknown", "unknown", _HOST_DECIDES, concerns=concerns)
+        return Finding(topic, "unknown", "unknown", _HYPERVISOR_DECIDES, concerns=concerns)
     if governor == "performance":
         return Finding(topic, "good", governor, "the clock is steady", concerns=concerns)
     return Finding(
@@ -46,41 +46,43 @@ def _governor(node: Json, labs: Sequence[Lab]) -> Finding:
 
 
 def _turbo(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, turbo, concerns = "turbo", facts.turbo, by_time(labs)
+    topic, turbo, concerns = "turbo", facts.turbo, timing_concerns(labs)
     if turbo is None:
-        return Finding(topic, "unknown", "unknown", _HOST_DECIDES, concerns=concerns)
+        return Finding(topic, "unknown", "unknown", _HYPERVISOR_DECIDES, concerns=concerns)
     if not turbo.is_on:
         return Finding(topic, "good", "off", "no core is faster than another", concerns=concerns)
     return Finding(
         topic, "note", "on",
         "a core's clock depends on how many others work and on how warm they are; verdicts "
         "compare programs that run in turn, which takes out most of it",
-        command=f"echo {turbo.off_text} | sudo tee {turbo.file}", concerns=concerns,
+        command=f"echo {turbo.disabling_text} | sudo tee {turbo.file}", concerns=concerns,
     )  # fmt: skip
 
 
-def _named(one: BusyProcess) -> str:
-    return f"{one.name} ({one.pid}, {'yours' if one.is_ours else one.owner}) {one.busy:.2f}"
+def _named(process: ActiveProcess) -> str:
+    owner = "yours" if process.is_ours else process.owner
+    return f"{process.name} ({process.pid}, {owner}) {process.busy:.2f}"
 
 
-def _other_load(node: Json, sample: LoadSample | None, labs: Sequence[Lab]) -> Finding:
-    topic, concerns, load = "other load", by_time(labs), node["load_1min"]
-    if sample is None and load is None:
+def _other_load(node: Json, load: CurrentLoad | None, labs: Sequence[Lab]) -> Finding:
+    topic, concerns, average = "other load", timing_concerns(labs), node["load_1min"]
+    if load is None and average is None:
         return Finding(
             topic, "unknown", "unknown", "the node does not say who uses it", concerns=concerns
         )
-    told = [] if load is None else [f"load {load:.2f} over the last minute"]
+    told = [] if average is None else [f"load {average:.2f} over the last minute"]
     is_busy = is_loaded(node)
-    if sample is None:
+    if load is None:
         told.insert(0, "who works now can't be read")
     else:
-        is_busy = is_busy or sample.busy >= BUSY_PUS
-        told.insert(0, f"{sample.busy:.1f} of {count(sample.pus, 'PU')} busy now")
+        is_busy = is_busy or load.busy >= MIN_OTHER_LOAD_PUS
+        told.insert(0, f"{load.busy:.1f} of {count(load.pus, 'PU')} busy now")
     if not is_busy:
         return Finding(topic, "good", ", ".join(told), "quiet", concerns=concerns)
-    processes = sample.processes if sample is not None else ()
+    processes = load.processes if load is not None else ()
     who = f"; the busiest: {', '.join(map(_named, processes))}" if processes else ""
-    if sample is not None and sample.busy - sum(process.busy for process in processes) >= BUSY_PUS:
+    known = sum(process.busy for process in processes)
+    if load is not None and load.busy - known >= MIN_OTHER_LOAD_PUS:
         who += "; some that work are short-lived, or not visible from here"
     ours = next((process for process in processes if process.is_ours), None)
     remedy = "end what nobody needs (top shows all), or wait"
@@ -95,15 +97,15 @@ def _other_load(node: Json, sample: LoadSample | None, labs: Sequence[Lab]) -> F
     )  # fmt: skip
 
 
-def _stolen(sample: LoadSample | None, labs: Sequence[Lab]) -> Finding:
-    topic, concerns = "steal time", by_time(labs)
-    if sample is None:
+def _steal_time(load: CurrentLoad | None, labs: Sequence[Lab]) -> Finding:
+    topic, concerns = "steal time", timing_concerns(labs)
+    if load is None:
         return Finding(topic, "unknown", "unknown", "/proc/stat can't be read", concerns=concerns)
-    found = f"{percent(sample.stolen)} now, {percent(sample.stolen_since_start)} since the start"
-    if sample.stolen < STOLEN_NOW and sample.stolen_since_start < STOLEN_SINCE_START:
-        return Finding(topic, "good", found, "no host takes PUs away", concerns=concerns)
+    observed = f"{percent(load.stolen)} now, {percent(load.stolen_since_start)} since the start"
+    if load.stolen < MAX_STEAL_NOW and load.stolen_since_start < MAX_STEAL_SINCE_START:
+        return Finding(topic, "good", observed, "no host takes PUs away", concerns=concerns)
     return Finding(
-        topic, "note", found,
+        topic, "note", observed,
         "the host of this virtual machine gives its PUs to others now and then: threads stand "
         "still, and times are noisy",
         "nothing on this node; ask for PUs of its own (dedicated, pinned)", concerns=concerns,
@@ -111,7 +113,7 @@ def _stolen(sample: LoadSample | None, labs: Sequence[Lab]) -> Finding:
 
 
 def _clock(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, source, concerns = "clock source", node["clock_source"], by_time(labs)
+    topic, source, concerns = "clock source", node["clock_source"], timing_concerns(labs)
     if source is None:
         return Finding(
             topic, "unknown", "unknown", "how the time is read is not told", concerns=concerns
@@ -127,7 +129,7 @@ def _clock(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 
 def _virtual(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, concerns = "virtualisation", by_time(labs)
+    topic, concerns = "virtualisation", timing_concerns(labs)
     name = f" ({facts.product})" if facts.product else ""
     if facts.is_virtual is None:
         return Finding(
@@ -147,12 +149,12 @@ def _virtual(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 
 def disturbances(
-    node: Json, facts: NodeFacts, sample: LoadSample | None, labs: Sequence[Lab]
+    node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
     """One finding for each topic, whether it is in order, not, or not to be known."""
     return [
-        cpu_set(node, facts, labs),
-        cpu_quota(node, facts, labs),
+        usable_pus(node, facts, labs),
+        time_quota(node, facts, labs),
         memory_limit(node, facts, labs),
         smt(facts, labs),
         kinds_of_cores(node, labs),
@@ -161,8 +163,8 @@ def disturbances(
         _turbo(facts, labs),
         _clock(node, facts, labs),
         _virtual(facts, labs),
-        _stolen(sample, labs),
-        _other_load(node, sample, labs),
+        _steal_time(load, labs),
+        _other_load(node, load, labs),
         balancing(node, labs),
         huge_pages(node, labs),
         defrag(facts, labs),
@@ -175,7 +177,7 @@ def disturbances(
 SMALL_MEMORY_BYTES = 4 * 2**30
 
 
-def cpu_set(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
+def usable_pus(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     topic, usable, online = "CPU set", node["pus"], node["pus_online"]
     concerns = concerned(labs, lambda lab, c: c.kind != "correctness")
     if facts.allowed is None and facts.groups.cpusets is None:
@@ -203,8 +205,8 @@ def cpu_set(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     )  # fmt: skip
 
 
-def cpu_quota(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, groups, concerns = "CPU quota", facts.groups, by_time(labs)
+def time_quota(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
+    topic, groups, concerns = "CPU quota", facts.groups, timing_concerns(labs)
     if groups.cpu is None:
         return Finding(
             topic, "unknown", "unknown", "control groups can't be read here", concerns=concerns
@@ -213,19 +215,19 @@ def cpu_quota(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     limit = groups.cpu_limit
     if limit is None:
         return Finding(topic, "good", "none", f"no level limits CPU time{unseen}")
-    found = f"the time of {short(limit.value)} of {count(node['pus'], 'PU')}"
+    observed = f"the time of {short(limit.value)} of {count(node['pus'], 'PU')}"
     if limit.value >= node["pus"]:
-        return Finding(topic, "good", found, f"that is all of them{unseen}", concerns=concerns)
+        return Finding(topic, "good", observed, f"that is all of them{unseen}", concerns=concerns)
     none = "max" if limit.file.endswith("cpu.max") else "-1"
     return Finding(
-        topic, "bad", found, "processes are stopped in every period: no time can be trusted",
+        topic, "bad", observed, "processes are stopped in every period: no time can be trusted",
         f"it is set in {limit.file}; in a container or a job ask for no limit, else:",
         f"echo {none} | sudo tee {limit.file}", concerns,
     )  # fmt: skip
 
 
 def memory_limit(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, limit, concerns = "memory limit", node["cgroup_memory_max_bytes"], by_time(labs)
+    topic, limit, concerns = "memory limit", node["cgroup_memory_max_bytes"], timing_concerns(labs)
     if limit is None and facts.groups.memory is None:
         return Finding(
             topic, "unknown", "unknown", "control groups can't be read here", concerns=concerns
@@ -245,7 +247,7 @@ def memory_limit(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 
 def smt(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, concerns = "SMT", by_cores(labs)
+    topic, concerns = "SMT", core_concerns(labs)
     if facts.smt is None:
         return Finding(
             topic, "unknown", "unknown",
@@ -293,23 +295,27 @@ def kinds_of_cores(node: Json, labs: Sequence[Lab]) -> Finding:
 
 
 def isolated(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, concerns = "isolated PUs", by_time(labs)
+    topic, concerns = "isolated PUs", timing_concerns(labs)
     if facts.isolated is None or facts.nohz_full is None:
         return Finding(topic, "unknown", "unknown", "the kernel does not say", concerns=concerns)
     if not facts.isolated and not facts.nohz_full:
         return Finding(topic, "good", "none", "the kernel spreads processes over all PUs")
-    found = [
+    observed = [
         f"{what} {format_pus(sorted(pus))}"
         for what, pus in (("isolated", facts.isolated), ("without ticks", facts.nohz_full))
         if pus
     ]
     if not facts.isolated:
         return Finding(
-            topic, "good", ", ".join(found), "the kernel interrupts these less", concerns=concerns
+            topic,
+            "good",
+            ", ".join(observed),
+            "the kernel interrupts these less",
+            concerns=concerns,
         )
     outside = facts.allowed is not None and not facts.isolated & facts.allowed
     return Finding(
-        topic, "note", ", ".join(found),
+        topic, "note", ", ".join(observed),
         "the kernel moves no process there by itself"
         + (": the kit does not use these quiet PUs" if outside else "")
         + "; threads that are not bound stay on one of them",
@@ -347,16 +353,16 @@ def huge_pages(node: Json, labs: Sequence[Lab]) -> Finding:
         return Finding(
             topic, "good", "always", "everybody gets them unasked; the kit's workers only those "
             "that they ask for, which this kernel can do for a process (Linux 6.18)",
-            concerns=by_huge_pages(labs),
+            concerns=huge_page_concerns(labs),
         )  # fmt: skip
     return Finding(
         topic, "good", mode, "programs that ask for them get them; the labs that place "
-        "4 KiB pages run without", concerns=by_huge_pages(labs),
+        "4 KiB pages run without", concerns=huge_page_concerns(labs),
     )  # fmt: skip
 
 
 def defrag(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
-    topic, mode, concerns = "huge page defrag", facts.defrag, by_huge_pages(labs)
+    topic, mode, concerns = "huge page defrag", facts.defrag, huge_page_concerns(labs)
     if mode is None:
         return Finding(
             topic, "unknown", "unknown", f"{_THP}/defrag can't be read", concerns=concerns
@@ -378,7 +384,7 @@ def balancing(node: Json, labs: Sequence[Lab]) -> Finding:
     topic, on, concerns = (
         "automatic NUMA balancing",
         node["numa_balancing"],
-        by_place_of_pages(labs),
+        placement_concerns(labs),
     )
     if on is None:
         return Finding(

@@ -6,9 +6,9 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 
+from numalab.doctor.current_load import CurrentLoad
 from numalab.doctor.disturbances import disturbances
-from numalab.doctor.findings import Finding, by_time, concerned
-from numalab.doctor.load_sample import LoadSample
+from numalab.doctor.findings import Finding, concerned, timing_concerns
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
 from numalab.evidence.kinds import ON_LINK, WATCHED
@@ -65,9 +65,9 @@ def shell_variables(names: Sequence[str]) -> Finding:
     if not names:
         return Finding(topic, "good", "none", "nothing in your shell would steer what is measured")
     more = len(names) - MOST_NAMED
-    found = ", ".join([*names[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    observed = ", ".join([*names[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
     return Finding(
-        topic, "note", found,
+        topic, "note", observed,
         "set in your shell, and not passed on to what is measured: numalab itself says there how "
         "many threads run and where, and what machine this is",
         "nothing is to be done for numalab; programs that you start yourself get them",
@@ -101,9 +101,9 @@ def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
 
 
 def examine(
-    node: Json, facts: NodeFacts, sample: LoadSample | None, labs: Sequence[Lab]
+    node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
-    """All findings about a node, by theme. node: its record; sample: who works on it now."""
+    """All findings about a node, by theme. node: its record; load: who works on it now."""
     findings = _topology(node, labs)
     findings.append(
         Finding(
@@ -112,10 +112,10 @@ def examine(
             f"{amount(node['memory_bytes'])}, last level cache "
             f"{amount(node['last_level_cache_bytes'])}",
             "arrays take at most an eighth of it",
-            concerns=by_time(labs),
+            concerns=timing_concerns(labs),
         )
     )
-    findings += disturbances(node, facts, sample, labs)
+    findings += disturbances(node, facts, load, labs)
     findings += refused_calls(node, labs)
     if not shutil.which("addr2line"):
         findings.append(
@@ -125,16 +125,16 @@ def examine(
     return findings
 
 
-def sandbox_finding(found: Sandbox | NoSandbox) -> Finding:
+def sandbox_finding(sandbox: Sandbox | NoSandbox) -> Finding:
     """Whether other people's kernels can be kept apart (grade --sandbox)."""
-    if isinstance(found, NoSandbox):
+    if isinstance(sandbox, NoSandbox):
         return Finding(
             "sandbox",
             "note",
             "none",
-            f"other people's kernels run as you: {found.why}",
-            found.remedy,
-            found.command,
+            f"other people's kernels run as you: {sandbox.why}",
+            sandbox.remedy,
+            sandbox.command,
         )
     return Finding(
         "sandbox",

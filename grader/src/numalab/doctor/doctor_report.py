@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab.doctor.current_load import CurrentLoad
 from numalab.doctor.doctor import gradable, gradable_virtually
-from numalab.doctor.findings import Finding, in_words
-from numalab.doctor.load_sample import LoadSample
+from numalab.doctor.findings import Finding, concern_words
 from numalab.doctor.node_facts import NodeFacts
 from numalab.evidence.record import Json
 from numalab.labs.declaration import Lab
@@ -44,14 +44,14 @@ def _show_finding(console: Console, finding: Finding, labs: Sequence[Lab]) -> No
     """The finding itself and, unless all is well, whom it concerns and what changes it."""
     word, style = STYLES[finding.level]
     text = Text(f"{finding.topic}: ")
-    text.append(finding.found, style="bold")
+    text.append(finding.observed, style="bold")
     text.append(f". {first_upper(finding.means)}.")
     table = Table.grid(padding=(0, 1))
     table.add_column(width=4)
     table.add_column(ratio=1)
     table.add_row(Text(word, style=style), text)
     is_good = finding.level == "good"
-    concerns = "" if is_good else in_words(finding.concerns, labs)
+    concerns = "" if is_good else concern_words(finding.concerns, labs)
     if concerns:
         table.add_row("", Text(f"Concerns: {concerns}.", style="dim"))
     if finding.remedy and not is_good:
@@ -92,7 +92,7 @@ def show_labs(
 def doctor_json(
     node: Json,
     facts: NodeFacts,
-    sample: LoadSample | None,
+    load: CurrentLoad | None,
     findings: Sequence[Finding],
     labs: Sequence[Lab],
     has_mpi: bool,
@@ -102,7 +102,7 @@ def doctor_json(
         "schema": 1,
         "node": node,
         "facts": facts.json_data(),
-        "load_sample": None if sample is None else sample.json_data(),
+        "load_sample": None if load is None else load.json_data(),
         "findings": [finding.json_data() for finding in findings],
         "labs": {
             lab.name: dict(

@@ -25,7 +25,7 @@ class Finding:
 
     topic: str
     level: FindingLevel
-    found: str
+    observed: str
     means: str
     remedy: str = ""
     command: str = ""
@@ -35,7 +35,7 @@ class Finding:
         return {
             "topic": self.topic,
             "level": self.level,
-            "found": self.found,
+            "found": self.observed,
             "means": self.means,
             "remedy": self.remedy,
             "command": self.command,
@@ -49,7 +49,7 @@ def concerned(labs: Iterable[Lab], is_meant: Callable[[Lab, Criterion], bool]) -
     return {lab: names for lab, names in found.items() if names}
 
 
-def by_time(labs: Iterable[Lab]) -> Concerns:
+def timing_concerns(labs: Iterable[Lab]) -> Concerns:
     """All that is graded by time."""
     return concerned(labs, lambda lab, c: c.kind == "timing")
 
@@ -58,7 +58,7 @@ def _shows_place_of_pages(criterion: Criterion) -> bool:
     return reads(criterion, PLACING) or local_pages.judges(criterion)
 
 
-def by_place_of_pages(labs: Iterable[Lab]) -> Concerns:
+def placement_concerns(labs: Iterable[Lab]) -> Concerns:
     """What shows on which NUMA node a page lives: in residency, or in time."""
     return concerned(
         labs,
@@ -66,28 +66,28 @@ def by_place_of_pages(labs: Iterable[Lab]) -> Concerns:
     )
 
 
-def by_huge_pages(labs: Iterable[Lab]) -> Concerns:
+def huge_page_concerns(labs: Iterable[Lab]) -> Concerns:
     return concerned(labs, lambda lab, c: bool(c.needs_huge_page_mode))
 
 
-def by_cores(labs: Iterable[Lab]) -> Concerns:
+def core_concerns(labs: Iterable[Lab]) -> Concerns:
     """Times of programs whose threads the kit binds to one core each."""
     return concerned(
         labs, lambda lab, c: c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
     )
 
 
-def by_kind(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
+def kind_concerns(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
     """What needs a kind of evidence."""
     return concerned(labs, lambda lab, c: reads(c, kind))
 
 
-def in_words(concerns: Concerns, labs: Iterable[Lab]) -> str:
+def concern_words(concerns: Concerns, labs: Iterable[Lab]) -> str:
     """As in: 01 speedup, efficiency; 04 speedup. Labs go by their number."""
     labs = list(labs)
     if not concerns:
         return ""
-    if concerns == by_time(labs):
+    if concerns == timing_concerns(labs):
         return "all that is graded by time"
     if concerns == concerned(labs, lambda lab, c: True):
         return "all labs"

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from numalab.files import read_text
 
-CPU = "sys/devices/system/cpu"
+PU_FOLDER = "sys/devices/system/cpu"
 _ETERNAL_NS = 2**32 - 1  # CPUFREQ_ETERNAL: the driver does not know its latency
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Policy:
+class FrequencyPolicy:
     """name: as Linux calls it; pus: that it is of and that are online; governors: that could be
     chosen; limits_khz: lowest and highest that the governor may choose; hardware_khz: that there
     are; latency_ns: of a transition. ticks: of 10 ms, by kHz; transitions: by kHz that were left
@@ -156,10 +156,10 @@ def _sampling(reader: _Reader, governor: str | None, shared: Path) -> Sampling |
     return Sampling(*found)
 
 
-def _read_policy(folder: Path, shared: Path, name: str) -> Policy:
+def _read_policy(folder: Path, shared: Path, name: str) -> FrequencyPolicy:
     reader = _Reader(folder)
     governor = reader.read("scaling_governor", _word)
-    return Policy(
+    return FrequencyPolicy(
         name=name,
         pus=reader.read("affected_cpus", _pus),
         driver=reader.read("scaling_driver", _word),
@@ -186,20 +186,21 @@ def _numbered(folder: Path, stem: str) -> Iterator[tuple[int, Path]]:
             yield int(number), path
 
 
-def _folders(cpu: Path) -> dict[str, Path]:
+def _folders(pu_folder: Path) -> dict[str, Path]:
     """Of each policy, by its name: in cpufreq/policyN, or as older kernels and recorded trees have
     it, in cpuN/cpufreq, which is a link where another PU has the folder."""
-    policies = {path.name: path for _, path in sorted(_numbered(cpu / "cpufreq", "policy"))}
+    policies = {path.name: path for _, path in sorted(_numbered(pu_folder / "cpufreq", "policy"))}
     if policies:
         return policies
-    of_pus = {path.name: path / "cpufreq" for _, path in sorted(_numbered(cpu, "cpu"))}
+    of_pus = {path.name: path / "cpufreq" for _, path in sorted(_numbered(pu_folder, "cpu"))}
     return {name: path for name, path in of_pus.items() if path.is_dir() and not path.is_symlink()}
 
 
-def read_policies(root: Path = Path("/")) -> tuple[Policy, ...]:
+def read_policies(root: Path = Path("/")) -> tuple[FrequencyPolicy, ...]:
     """By number; none where the kernel has no frequency driver, as on most virtual machines. root:
     the folder that holds sys."""
-    cpu = root / CPU
+    pu_folder = root / PU_FOLDER
     return tuple(
-        _read_policy(folder, cpu / "cpufreq", name) for name, folder in _folders(cpu).items()
+        _read_policy(folder, pu_folder / "cpufreq", name)
+        for name, folder in _folders(pu_folder).items()
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from numalab.doctor.frequency_policies import CPU, Policy
+from numalab.doctor.frequency_policies import PU_FOLDER, FrequencyPolicy
 from numalab.pu_lists import format_pus
 from numalab.terminal import WIDTH
 from numalab.words import count, listed, percent, short
@@ -17,14 +17,14 @@ _LABEL, _BAR = 22, 40
 _MOST_STATES = 6  # of the frequencies that a picture shows
 # Drivers that choose by rules of their own, or leave it to the processor: of the governors they
 # have the names alone, and keep no count (admin-guide/pm/intel_pstate.rst, amd-pstate.rst).
-_BY_OWN_RULES = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
+_OWN_RULES = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 _FOLLOWS_LOAD = ("ondemand", "conservative", "schedutil")
 
 NONE = (
-    f"This node tells nothing of its clock: there are no policies in /{CPU}/cpufreq. On a virtual "
-    "machine that is usual: the host decides, and nobody inside sees it. What a governor does can "
-    "be read from a recording instead: ./numalab governor 1234 --output recording, with a number "
-    "of your own."
+    f"This node tells nothing of its clock: there are no policies in /{PU_FOLDER}/cpufreq. On a "
+    "virtual machine that is usual: the host decides, and nobody inside sees it. What a governor "
+    "does can be read from a recording instead: ./numalab governor 1234 --output recording, with a "
+    "number of your own."
 )
 
 
@@ -41,7 +41,7 @@ def _micros(nanoseconds: int) -> str:
     return f"{nanoseconds / 1000:,g} us"
 
 
-def _pu_words(policies: Sequence[Policy]) -> str:
+def _pu_words(policies: Sequence[FrequencyPolicy]) -> str:
     if any(policy.pus is None for policy in policies):
         return "unknown"
     pus = sorted({pu for policy in policies for pu in policy.pus or ()})
@@ -51,7 +51,7 @@ def _pu_words(policies: Sequence[Policy]) -> str:
 # ---- what there is -----------------------------------------------------------------------------
 
 
-def _settings(policy: Policy) -> Policy:
+def _settings(policy: FrequencyPolicy) -> FrequencyPolicy:
     """The policy without what is its own, to find those that are alike."""
     return replace(
         policy, name="", pus=None, has_stats=False, ticks=None, transitions=None, total=None,
@@ -59,8 +59,8 @@ def _settings(policy: Policy) -> Policy:
     )  # fmt: skip
 
 
-def _alike(policies: Sequence[Policy]) -> list[list[Policy]]:
-    groups: list[list[Policy]] = []
+def _alike(policies: Sequence[FrequencyPolicy]) -> list[list[FrequencyPolicy]]:
+    groups: list[list[FrequencyPolicy]] = []
     for policy in policies:
         for group in groups:
             if _settings(group[0]) == _settings(policy):
@@ -71,13 +71,13 @@ def _alike(policies: Sequence[Policy]) -> list[list[Policy]]:
     return groups
 
 
-def _governor_words(policy: Policy) -> str:
+def _governor_words(policy: FrequencyPolicy) -> str:
     named = policy.governor or "unknown"
     others = [name for name in policy.governors or () if name != policy.governor]
     return f"{named}; also available: {listed(others)}" if others else named
 
 
-def _sampling_words(policy: Policy) -> str | None:
+def _sampling_words(policy: FrequencyPolicy) -> str | None:
     sampling = policy.sampling
     if sampling is None:
         return None
@@ -86,7 +86,7 @@ def _sampling_words(policy: Policy) -> str | None:
     return f"{rate}; up_threshold {threshold}"
 
 
-def _limit_words(policy: Policy) -> str:
+def _limit_words(policy: FrequencyPolicy) -> str:
     allowed, hardware = policy.limits_khz, policy.hardware_khz
     if allowed is None or hardware is None:
         known = allowed or hardware
@@ -96,7 +96,7 @@ def _limit_words(policy: Policy) -> str:
     return f"{_span(allowed)} of {_span(hardware)}"
 
 
-def _setting_rows(policy: Policy) -> Iterator[tuple[str, str]]:
+def _setting_rows(policy: FrequencyPolicy) -> Iterator[tuple[str, str]]:
     yield "driver", policy.driver or "unknown"
     yield "governor", _governor_words(policy)
     sampling = _sampling_words(policy)
@@ -115,20 +115,20 @@ def _row(label: str, text: str) -> str:
 # ---- what was counted --------------------------------------------------------------------------
 
 
-def _total(policy: Policy) -> int | None:
+def _total(policy: FrequencyPolicy) -> int | None:
     if policy.total is not None:
         return policy.total
     return None if policy.transitions is None else sum(policy.transitions.values())
 
 
-def _all_ticks(group: Sequence[Policy]) -> Counter[int]:
+def _all_ticks(group: Sequence[FrequencyPolicy]) -> Counter[int]:
     found: Counter[int] = Counter()
     for policy in group:
         found.update(policy.ticks or {})
     return found
 
 
-def _time_rows(group: Sequence[Policy]) -> Iterator[str]:
+def _time_rows(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
     """The frequencies with most of the time, the highest first."""
     ticks = _all_ticks(group)
     whole = sum(ticks.values())
@@ -144,7 +144,7 @@ def _time_rows(group: Sequence[Policy]) -> Iterator[str]:
         yield f"  {'at others':<{_LABEL}}{'#' * round(_BAR * rest):.<{_BAR}} {percent(rest):>10}"
 
 
-def _most_often(group: Sequence[Policy]) -> str | None:
+def _most_often(group: Sequence[FrequencyPolicy]) -> str | None:
     pairs: Counter[tuple[int, int]] = Counter()
     for policy in group:
         pairs.update(policy.transitions or {})
@@ -154,7 +154,7 @@ def _most_often(group: Sequence[Policy]) -> str | None:
     return f"most often from {_mhz(left)} to {_mhz(taken)}: {count(times, 'time')}"
 
 
-def _count_rows(group: Sequence[Policy]) -> Iterator[str]:
+def _count_rows(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
     """Of several policies the least and the most, since threads sit on one of them."""
     averages = [found for policy in group if (found := policy.average_khz) is not None]
     if averages:
@@ -176,13 +176,13 @@ def _count_rows(group: Sequence[Policy]) -> Iterator[str]:
         yield _row("time, transitions", f"Linux keeps no count{whose}: there is no stats folder")
 
 
-def _bad_rows(group: Sequence[Policy]) -> Iterator[str]:
+def _bad_rows(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
     for policy in group:
         if policy.bad:
             yield _row("can't be made out", f"of {policy.name}: {listed(policy.bad)}")
 
 
-def _group_lines(group: Sequence[Policy]) -> Iterator[str]:
+def _group_lines(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
     first = group[0]
     name = first.name if len(group) == 1 else f"{len(group)} policies, {first.name} and those alike"
     yield textwrap.fill(
@@ -197,17 +197,17 @@ def _group_lines(group: Sequence[Policy]) -> Iterator[str]:
 # ---- what it means -----------------------------------------------------------------------------
 
 
-def _has_own_rules(policy: Policy) -> bool:
-    return policy.driver in _BY_OWN_RULES
+def _has_own_rules(policy: FrequencyPolicy) -> bool:
+    return policy.driver in _OWN_RULES
 
 
-def _follows_load(policy: Policy) -> bool:
+def _follows_load(policy: FrequencyPolicy) -> bool:
     return policy.governor in _FOLLOWS_LOAD or (
         _has_own_rules(policy) and policy.governor == "powersave"
     )
 
 
-def _governor_meaning(policy: Policy) -> str:
+def _governor_meaning(policy: FrequencyPolicy) -> str:
     governor = policy.governor
     if governor is None:
         return "Which governor is at work is not known: take care of warm-up, and compare in turns."
@@ -242,8 +242,8 @@ def _governor_meaning(policy: Policy) -> str:
     return f"`{governor}` is no governor that the kit knows; the kernel's text says what it does."
 
 
-def _differences(policies: Sequence[Policy]) -> Iterator[str]:
-    told: tuple[tuple[str, Callable[[Policy], object]], ...] = (
+def _differences(policies: Sequence[FrequencyPolicy]) -> Iterator[str]:
+    told: tuple[tuple[str, Callable[[FrequencyPolicy], object]], ...] = (
         ("governor", lambda policy: policy.governor),
         ("limits", lambda policy: (policy.limits_khz, policy.hardware_khz)),
     )
@@ -255,12 +255,12 @@ def _differences(policies: Sequence[Policy]) -> Iterator[str]:
         )
 
 
-def _is_held_down(policy: Policy) -> bool:
+def _is_held_down(policy: FrequencyPolicy) -> bool:
     allowed, hardware = policy.limits_khz, policy.hardware_khz
     return allowed is not None and hardware is not None and allowed[1] < hardware[1]
 
 
-def meaning(policies: Sequence[Policy]) -> list[str]:
+def meaning(policies: Sequence[FrequencyPolicy]) -> list[str]:
     """Of policies, one at least, a sentence or two for each thing that matters to times."""
     sentences = list(dict.fromkeys(map(_governor_meaning, policies)))
     held = [policy for policy in policies if _is_held_down(policy)]
@@ -296,17 +296,17 @@ def meaning(policies: Sequence[Policy]) -> list[str]:
     return sentences
 
 
-def _names(policies: Sequence[Policy]) -> str:
+def _names(policies: Sequence[FrequencyPolicy]) -> str:
     names = [policy.name for policy in policies]
     return listed(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} more"
 
 
-def report(policies: Sequence[Policy]) -> list[str]:
+def report(policies: Sequence[FrequencyPolicy]) -> list[str]:
     """All of it, in lines."""
     if not policies:
         return textwrap.wrap(NONE, WIDTH, break_on_hyphens=False)
     what = "1 policy" if len(policies) == 1 else f"{len(policies)} policies"
-    head = f"{what} in /{CPU}. The PUs of a policy change their clock together."
+    head = f"{what} in /{PU_FOLDER}. The PUs of a policy change their clock together."
     lines = textwrap.wrap(head, WIDTH, break_on_hyphens=False)
     for group in _alike(policies):
         lines += ["", *"\n".join(_group_lines(group)).splitlines()]

@@ -11,9 +11,9 @@ from numalab.files import read_text
 from numalab.processes.limits import Groups, read_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
-_CPU = "sys/devices/system/cpu"
+_PU_FOLDER = "sys/devices/system/cpu"
 # Where turbo is switched, and what the file holds when it is on: Intel's own driver, others.
-_TURBO = ((f"{_CPU}/intel_pstate/no_turbo", "0"), (f"{_CPU}/cpufreq/boost", "1"))
+_TURBO = ((f"{_PU_FOLDER}/intel_pstate/no_turbo", "0"), (f"{_PU_FOLDER}/cpufreq/boost", "1"))
 _DEFRAG = "sys/kernel/mm/transparent_hugepage/defrag"
 _CLOCK_SOURCES = "sys/devices/system/clocksource/clocksource0/available_clocksource"
 _DMI = "sys/class/dmi/id"
@@ -26,11 +26,11 @@ _VIRTUAL_WORDS = (
 
 @dataclass(frozen=True)
 class Switch:
-    """file: where it is set; off_text: what turns it off when written there."""
+    """file: where it is set; disabling_text: what turns it off when written there."""
 
     is_on: bool
     file: str
-    off_text: str
+    disabling_text: str
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ def _allowed(root: Path) -> frozenset[int] | None:
 
 def read_facts(root: Path = Path("/")) -> NodeFacts:
     """root: the folder that holds proc and sys."""
-    smt = read_text(root / _CPU / "smt/active")
-    isolated = _pus(root / _CPU / "isolated")
-    nohz_full = _pus(root / _CPU / "nohz_full")
+    smt = read_text(root / _PU_FOLDER / "smt/active")
+    isolated = _pus(root / _PU_FOLDER / "isolated")
+    nohz_full = _pus(root / _PU_FOLDER / "nohz_full")
     if nohz_full is None and isolated is not None:
         nohz_full = frozenset()  # a kernel that can't do it has no such file
     product = _product(root)

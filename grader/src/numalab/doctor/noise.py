@@ -19,7 +19,7 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Generation
 from numalab.judging.sequential import Thresholds, e_value
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
 
-LEAST_GENERATIONS = 3  # fewer tell nothing of how far they scatter
+MIN_REPLICATES = 3  # fewer tell nothing of how far they scatter
 
 
 def student_t(t: float, freedom: int) -> float:
@@ -83,11 +83,11 @@ def course(chance: float, levels: Thresholds, most: int) -> Course:
     return Course(tuple(passed), tuple(failed))
 
 
-def most_within(generation_s: float, least: int, most: int, budget_s: float) -> int:
+def most_within(replicate_s: float, least: int, most: int, budget_s: float) -> int:
     """Generations after which a grading ends undecided: as grade takes them, that is until
     the budget is used up, or three times as much where even the least number takes longer."""
     for count in range(1, most):
-        if count * generation_s > budget_s * (1 if count >= least else 3):
+        if count * replicate_s > budget_s * (1 if count >= least else 3):
             return count
     return most
 
@@ -136,32 +136,32 @@ def forecast(
     )
 
 
-def margins(generation: Generation, at_least: float | None) -> Pair:
+def margins(replicate: Generation, required_ratio: float | None) -> Pair:
     """By which one process of the solution meets the claim, the other being the solution that
-    it is compared with; and the other way round. at_least: of the solution's speed, or of its
+    it is compared with; and the other way round. required_ratio: of the solution's speed, or of its
     time where that has limits on both sides, which is the same seen the other way round; None:
     faster than the middle of handout and solution, and than the handout by the least effect's."""
-    solution, second = best_s(generation, SOLUTION), best_s(generation, CONTROL)
+    solution, second = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
 
     def met(compared: float, own: float) -> float:
-        if at_least is not None:
-            return math.log(compared / at_least / own)
-        return math.log(speedup_passes_below_s(best_s(generation, HANDOUT), compared) / own)
+        if required_ratio is not None:
+            return math.log(compared / required_ratio / own)
+        return math.log(speedup_passes_below_s(best_s(replicate, HANDOUT), compared) / own)
 
     return met(solution, second), met(second, solution)
 
 
-def effect_margins(generation: Generation) -> Pair:
+def effect_margins(replicate: Generation) -> Pair:
     """By which the handout is slow enough for the node to show the effect, compared with
     each of the solution's processes."""
-    enough_s = best_s(generation, HANDOUT) / LEAST_HANDOUT_RATIO
+    enough_s = best_s(replicate, HANDOUT) / LEAST_HANDOUT_RATIO
     return (
-        math.log(enough_s / best_s(generation, SOLUTION)),
-        math.log(enough_s / best_s(generation, CONTROL)),
+        math.log(enough_s / best_s(replicate, SOLUTION)),
+        math.log(enough_s / best_s(replicate, CONTROL)),
     )
 
 
-def difference(generation: Generation) -> float:
+def difference(replicate: Generation) -> float:
     """By what share the slower of two processes of the same program took longer."""
-    times = best_s(generation, SOLUTION), best_s(generation, CONTROL)
+    times = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
     return max(times) / min(times) - 1

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from numalab.doctor.findings import FindingLevel
 from numalab.doctor.noise import Forecast, difference, effect_margins, margins
-from numalab.doctor.noise_run import Noise, NotTimed, TimedHere
+from numalab.doctor.noise_run import Noise, NotTimed, TimedTogether
 from numalab.evidence.record import HANDOUT, SOLUTION
 from numalab.judging.sequential import CAREFUL, least_signs
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, SPEEDUP, best_s
@@ -26,7 +26,7 @@ RARE = 0.01  # below this, not worth a word
 PAIRS_OF_1_IN_20 = 20
 
 
-def one_of(share: float) -> str:
+def share_words(share: float) -> str:
     """A share of gradings, as a person would say it."""
     if share > 0.95:
         return "nearly all"
@@ -41,7 +41,7 @@ def seconds_in_words(seconds: float) -> str:
     return f"about {max(1, round(seconds))} s"
 
 
-def _one_in_20(differences: Sequence[float]) -> float:
+def _percentile_95(differences: Sequence[float]) -> float:
     import numpy as np  # not for every ./numalab doctor
 
     return float(np.quantile(differences, 0.95))
@@ -53,23 +53,23 @@ def differ_in_words(differences: Sequence[float]) -> str:
     middle = f"{100 * median(differences):.1f} % (median)"
     if len(differences) < PAIRS_OF_1_IN_20:
         return f"{middle}, and by {100 * max(differences):.1f} % at most"
-    return f"{middle}, and by more than {100 * _one_in_20(differences):.1f} % in 1 of 20"
+    return f"{middle}, and by more than {100 * _percentile_95(differences):.1f} % in 1 of 20"
 
 
-def forecast_in_words(timing: TimedHere, found: Forecast) -> tuple[FindingLevel, str]:
+def forecast_in_words(timing: TimedTogether, observed: Forecast) -> tuple[FindingLevel, str]:
     """How a grading of this criterion ends on this node, and after how long."""
-    seconds = found.generations * timing.generation_s
+    seconds = observed.generations * timing.replicate_s
     verdict = f"{seconds_in_words(seconds)} per verdict"
-    if found.share_not_gradable > 0.5:
-        pairs = ((best_s(g, HANDOUT), best_s(g, SOLUTION)) for g in timing.generations)
+    if observed.share_not_gradable > 0.5:
+        pairs = ((best_s(g, HANDOUT), best_s(g, SOLUTION)) for g in timing.replicates)
         ratio = median(slow / fast for slow, fast in pairs)
         return "note", (
             f"not gradable: what is slow takes {ratio:.2f} times the solution's time here, and "
             f"{LEAST_HANDOUT_RATIO:g} times is needed"
         )
-    if found.share_open >= SELDOM:
-        level: FindingLevel = "bad" if found.share_open > 0.5 else "note"
-        return level, f"{verdict}; would stay open in {one_of(found.share_open)} gradings"
+    if observed.share_open >= SELDOM:
+        level: FindingLevel = "bad" if observed.share_open > 0.5 else "note"
+        return level, f"{verdict}; would stay open in {share_words(observed.share_open)} gradings"
     return "good", verdict
 
 
@@ -96,7 +96,7 @@ def _not_timed(others: Sequence[NotTimed]) -> list[str]:
     for other in others:
         name = f"{other.lab.name.split('_')[0]} {other.criterion.name}"
         names.setdefault(other.why, []).append(name)
-    return [f"Not among them: {', '.join(found)}. {why}." for why, found in names.items()]
+    return [f"Not among them: {', '.join(observed)}. {why}." for why, observed in names.items()]
 
 
 def show_noise(console: Console, noise: Noise) -> None:
@@ -115,7 +115,7 @@ def show_noise(console: Console, noise: Noise) -> None:
             if timing.error is not None:
                 table.add_row("n/a", name, f"{timing.error}.")
             elif forecast is None:
-                made = count(len(timing.generations), "comparison")
+                made = count(len(timing.replicates), "comparison")
                 table.add_row("?", name, f"too few to tell: {made}.")
             else:
                 level, words = forecast_in_words(timing, forecast)
@@ -126,14 +126,14 @@ def show_noise(console: Console, noise: Noise) -> None:
         console.print(Padding(line, (0, 0, 0, 2)))
 
 
-def _criterion_json(timing: TimedHere, criterion: Criterion) -> dict[str, Any]:
+def _criterion_json(timing: TimedTogether, criterion: Criterion) -> dict[str, Any]:
     forecast = timing.forecast(criterion)
     data: dict[str, Any] = {
         "lab": timing.lab.name,
         "criterion": criterion.name,
         "why_not": timing.error,
-        "margins": [margins(generation, criterion.at_least) for generation in timing.generations],
-        "effect_margins": [effect_margins(generation) for generation in timing.generations]
+        "margins": [margins(generation, criterion.at_least) for generation in timing.replicates],
+        "effect_margins": [effect_margins(generation) for generation in timing.replicates]
         if SPEEDUP.judges(criterion)
         else None,
         "forecast": None,
@@ -141,8 +141,8 @@ def _criterion_json(timing: TimedHere, criterion: Criterion) -> dict[str, Any]:
     if forecast is not None:
         level, words = forecast_in_words(timing, forecast)
         data["forecast"] = asdict(forecast) | {
-            "generation_s": timing.generation_s,
-            "verdict_s": forecast.generations * timing.generation_s,
+            "generation_s": timing.replicate_s,
+            "verdict_s": forecast.generations * timing.replicate_s,
             "level": level,
             "means": words,
         }
@@ -157,7 +157,7 @@ def noise_json(noise: Noise) -> dict[str, Any]:
         "interrupted": noise.interrupted,
         "pairs": len(differences),
         "difference_median": median(differences) if differences else None,
-        "difference_1_in_20": _one_in_20(differences) if differences else None,
+        "difference_1_in_20": _percentile_95(differences) if differences else None,
         "timings": [
             {
                 "lab": timing.lab.name,
@@ -173,7 +173,7 @@ def noise_json(noise: Noise) -> dict[str, Any]:
                         },
                         "difference": difference(generation),
                     }
-                    for generation, seconds in zip(timing.generations, timing.seconds, strict=True)
+                    for generation, seconds in zip(timing.replicates, timing.seconds, strict=True)
                 ],
             }
             for timing in noise.timings

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from numalab.doctor.noise import (
-    LEAST_GENERATIONS,
+    MIN_REPLICATES,
     Forecast,
     difference,
     effect_margins,
@@ -36,24 +36,24 @@ LANGUAGE = "c"
 
 
 @dataclass
-class TimedHere:
+class TimedTogether:
     """What is timed together: its criteria that are gradable here, and its generations.
     seconds: of each generation, from its start to its end; error: why there are no more."""
 
-    session: Session
+    grading: Session
     timed: planner.Timed
     criteria: tuple[Criterion, ...]
-    generations: list[Generation] = field(default_factory=list)
+    replicates: list[Generation] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     error: str | None = None
 
     @property
     def lab(self) -> Lab:
-        return self.session.lab
+        return self.grading.lab
 
     @property
     def effort(self) -> Effort:
-        return self.session.effort
+        return self.grading.effort
 
     @property
     def name(self) -> str:
@@ -66,25 +66,25 @@ class TimedHere:
         return (HANDOUT, SOLUTION, CONTROL) if needs_handout else (SOLUTION, CONTROL)
 
     @property
-    def generation_s(self) -> float:
+    def replicate_s(self) -> float:
         """The mean. The solution's second process stands for a submission, so that no
         process more takes part when one is graded."""
         return statistics.fmean(self.seconds)
 
     def forecast(self, criterion: Criterion) -> Forecast | None:
         """None: there are too few generations to tell."""
-        if len(self.generations) < LEAST_GENERATIONS:
+        if len(self.replicates) < MIN_REPLICATES:
             return None
         most = most_within(
-            self.generation_s,
+            self.replicate_s,
             self.effort.min_replicates,
             self.effort.max_replicates,
             self.effort.budget_s,
         )
         of_effect = SPEEDUP.judges(criterion)
         return forecast(
-            [margins(generation, criterion.at_least) for generation in self.generations],
-            [effect_margins(generation) for generation in self.generations] if of_effect else None,
+            [margins(generation, criterion.at_least) for generation in self.replicates],
+            [effect_margins(generation) for generation in self.replicates] if of_effect else None,
             CAREFUL,
             most,
         )
@@ -101,7 +101,7 @@ class NotTimed:
 
 @dataclass(frozen=True)
 class Noise:
-    timings: tuple[TimedHere, ...]
+    timings: tuple[TimedTogether, ...]
     not_timed: tuple[NotTimed, ...]
     measured_s: float
     interrupted: bool
@@ -109,13 +109,13 @@ class Noise:
     @property
     def differences(self) -> list[float]:
         """Of all pairs of processes of the same program."""
-        generations = (generation for timing in self.timings for generation in timing.generations)
-        return [difference(generation) for generation in generations]
+        replicates = (generation for timing in self.timings for generation in timing.replicates)
+        return [difference(generation) for generation in replicates]
 
 
-def _why_not(session: Session, criterion: Criterion) -> str:
+def _why_not(grading: Session, criterion: Criterion) -> str:
     """Why a criterion is not gradable here."""
-    criteria = judge.judge(session.lab, session.evidence).criteria
+    criteria = judge.judge(grading.lab, grading.evidence).criteria
     return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
 
 
@@ -125,11 +125,11 @@ def _untimed_words(criterion: Criterion) -> str:
     return "It compares no programs; each grading tells by its own times"
 
 
-def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
+def _survey(grading: Session) -> tuple[list[TimedTogether], list[NotTimed]]:
     """What of a lab can be timed on this node."""
-    lab, evidence = session.lab, session.evidence
+    lab, evidence = grading.lab, grading.evidence
     gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
-    here: list[TimedHere] = []
+    here: list[TimedTogether] = []
     for timed in planner.timings(lab):
         criteria = [
             criterion
@@ -137,10 +137,10 @@ def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
             if criterion.at_least_of_lightspeed is None
         ]
         if criteria and planner.timing_roles(lab, evidence, timed):
-            here.append(TimedHere(session, timed, tuple(criteria)))
+            here.append(TimedTogether(grading, timed, tuple(criteria)))
     covered = {c.name for timing in here for c in timing.criteria}
     others = [
-        NotTimed(lab, c, _why_not(session, c))
+        NotTimed(lab, c, _why_not(grading, c))
         if gates[c.name].status == "not_gradable"
         else NotTimed(lab, c, _untimed_words(c))
         for c in lab.criteria
@@ -149,7 +149,7 @@ def _survey(session: Session) -> tuple[list[TimedHere], list[NotTimed]]:
     return here, others
 
 
-def _take(timing: TimedHere, runs: Iterator[Evidence]) -> None:
+def _take(timing: TimedTogether, runs: Iterator[Evidence]) -> None:
     """One more generation; or why there can be none."""
     start = time.monotonic()
     try:
@@ -158,31 +158,31 @@ def _take(timing: TimedHere, runs: Iterator[Evidence]) -> None:
         timing.error = str(error)
         return
     if evidence is None:
-        timing.error = _why_not(timing.session, timing.criteria[0])
+        timing.error = _why_not(timing.grading, timing.criteria[0])
         return
     generation = evidence.of(GENERATION)[-1]
     if not generation.ok:
         bad = next(role for role, part in generation.roles.items() if not part.outcome.ok)
         timing.error = f"the kit's {bad} did not come to its end"
     else:
-        timing.generations.append(generation)
+        timing.replicates.append(generation)
         timing.seconds.append(time.monotonic() - start)
 
 
-def _next(timings: Sequence[TimedHere], left_s: float) -> TimedHere | None:
+def _next(timings: Sequence[TimedTogether], left_s: float) -> TimedTogether | None:
     """Whose turn it is: first each gets the least number of generations; what is left of the
     time goes to whoever has had least of it."""
     going = [timing for timing in timings if timing.error is None]
-    short = [timing for timing in going if len(timing.generations) < LEAST_GENERATIONS]
+    short = [timing for timing in going if len(timing.replicates) < MIN_REPLICATES]
     if short:
-        return min(short, key=lambda timing: len(timing.generations))
+        return min(short, key=lambda timing: len(timing.replicates))
     fitting = [timing for timing in going if timing.seconds[-1] <= left_s]
     return min(fitting, key=lambda timing: sum(timing.seconds), default=None)
 
 
-def _build(installation: Installation, timings: Sequence[TimedHere]) -> None:
+def _build(installation: Installation, timings: Sequence[TimedTogether]) -> None:
     """The programs of every role, and the monitors."""
-    programs = {t.session.program(role).name for t in timings for role in t.roles}
+    programs = {t.grading.program(role).name for t in timings for role in t.roles}
     build_targets(
         installation, sorted(programs | {installation.monitor(t.lab.name).name for t in timings})
     )
@@ -199,18 +199,18 @@ def measure_noise(
     After Ctrl-C what there is by then is returned. The programs that are needed are built
     first. Raises NumalabError where they can't be."""
     effort = effort_for("default", quick=False)
-    timings: list[TimedHere] = []
+    timings: list[TimedTogether] = []
     not_timed: list[NotTimed] = []
     runs: dict[int, Iterator[Evidence]] = {}
     start = time.monotonic()
     interrupted = False
     try:
         for lab in labs:
-            session = kits_own_session(installation, lab, LANGUAGE, effort, node, progress)
-            here, others = _survey(session)
+            grading = kits_own_session(installation, lab, LANGUAGE, effort, node, progress)
+            here, others = _survey(grading)
             not_timed += others
             for timing in here:
-                runs[id(timing)] = time_kits_own(session, timing.timed, timing.roles)
+                runs[id(timing)] = time_kits_own(grading, timing.timed, timing.roles)
             timings += here
         progress("building")
         _build(installation, timings)
@@ -220,7 +220,7 @@ def measure_noise(
             chosen = _next(timings, budget_s - spent_s)
             if chosen is None:
                 break
-            number = len(chosen.generations) + 1
+            number = len(chosen.replicates) + 1
             count = f"generation {number}, {spent_s:.0f} of about {budget_s:.0f} s"
             progress(CountedStep(f"timing {chosen.name}", count))
             _take(chosen, runs[id(chosen)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from numalab.doctor.findings import Concerns, Finding, FindingLevel, by_kind, concerned
+from numalab.doctor.findings import Concerns, Finding, FindingLevel, concerned, kind_concerns
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Json
 from numalab.evidence.refused import refused
@@ -33,7 +33,7 @@ class Call:
     concerns: Callable[[Iterable[Lab]], Concerns]
 
 
-def _by_loss(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
+def _loss_concerns(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
     """What the judge finds not gradable without it."""
     lost = next(lost for lost in LOSSES if lost.probe == probe)
     return lambda labs: concerned(labs, lambda lab, c: not judges_answers(c) and lost.loses(lab, c))
@@ -53,7 +53,7 @@ CALLS = (
         f"Podman's refuse it whatever the capabilities): {_PROFILE}; of the node itself the kernel "
         "needs CONFIG_USERFAULTFD, and before Linux 5.11 sysctl vm.unprivileged_userfaultfd=1",
         "note",
-        lambda labs: by_kind(labs, TRACE),
+        lambda labs: kind_concerns(labs, TRACE),
     ),
     Call(
         "process_vm_readv",
@@ -70,7 +70,7 @@ CALLS = (
         "in a container --cap-add SYS_PTRACE, or allow process_vm_readv and process_vm_writev in "
         "the seccomp profile; on the node itself: sudo sysctl kernel.yama.ptrace_scope=1",
         "bad",
-        _by_loss("worker_memory"),
+        _loss_concerns("worker_memory"),
     ),
     Call(
         "pidfd_open",
@@ -79,7 +79,7 @@ CALLS = (
         "the kernel has to be Linux 5.3 or newer, and a container's seccomp profile one that knows "
         "the call: a newer Docker or Podman on the host",
         "bad",
-        _by_loss("pidfd_open"),
+        _loss_concerns("pidfd_open"),
     ),
     Call(
         "sched_setaffinity",
@@ -87,7 +87,7 @@ CALLS = (
         "no thread or rank can be kept on a core, and libomp ends programs that ask for it",
         f"allow the call in the seccomp profile ({_PROFILE})",
         "bad",
-        _by_loss("sched_setaffinity"),
+        _loss_concerns("sched_setaffinity"),
     ),
     Call(
         "move_pages",
@@ -97,7 +97,7 @@ CALLS = (
         f"Podman's refuse it whatever the capabilities): {_PROFILE}; a kernel without CONFIG_NUMA "
         "lacks it, and has one node to place pages on",
         "bad",
-        _by_loss("move_pages"),
+        _loss_concerns("move_pages"),
     ),
     Call(
         "get_mempolicy",
@@ -125,7 +125,7 @@ CALLS = (
         "how evenly work is shared is not gradable",
         "the kernel needs CONFIG_SCHED_INFO",
         "bad",
-        _by_loss("schedstat"),
+        _loss_concerns("schedstat"),
     ),
 )  # fmt: skip
 

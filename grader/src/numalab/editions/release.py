@@ -28,7 +28,7 @@ UNPACKED = ".unpacked"  # until the first command
 GONE = "common/setup/gone.txt"
 KINDS = (".tar.gz", ".tar", ".zip")
 # Whoever works in a copy has made these, whatever an earlier release had there.
-_OF_USERS = ("build/*", "notebooks/*", "variants/*", "labs/*/explanation.txt")
+_USER_PATHS = ("build/*", "notebooks/*", "variants/*", "labs/*/explanation.txt")
 
 
 def _git(root: Path, *words: str | Path, **more: str) -> str:
@@ -51,7 +51,7 @@ def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
     log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", commit)
     now = set(_git(root, "ls-tree", "-r", "--name-only", commit).splitlines())
     gone = sorted(set(filter(None, log.splitlines())) - now)
-    return [path for path in gone if not any(fnmatch(path, of) for of in _OF_USERS)]
+    return [path for path in gone if not any(fnmatch(path, of) for of in _USER_PATHS)]
 
 
 def known_gone_paths(root: Path) -> list[str]:

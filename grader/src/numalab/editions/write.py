@@ -28,7 +28,7 @@ from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import write_json
 from numalab.grading.variant_installations import write_pack
 from numalab.installation import EDITION, GRADING, Installation
-from numalab.installing.copying import copy_files, kit_files
+from numalab.installing.copying import copy_files, numalab_files
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_lab
 from numalab.labs.hint_ladders import HINTS
 from numalab.labs.solution_files import Coded, write_coded
@@ -39,7 +39,7 @@ from numalab.words import StepReport
 
 # Beside what no installation has (installing/copying.py), such as the suite: what is made for
 # those who teach.
-_FOR_STAFF = (
+_INSTRUCTORS_FILES = (
     "solutions/*", f"labs/*/{GRADING}/{FOLDER}/*", "slides/*", ".devcontainer/*",
     "grader/src/numalab/editions/exceptions.toml",
 )  # fmt: skip
@@ -50,11 +50,11 @@ _HINT = re.compile(r"^---\s*\n", re.MULTILINE)
 def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
     """Paths from the kit's root of all that an edition of these labs has as the kit has it, or,
     of hints, shortened. What it has of solutions is made: objects.py, labs/solution_files.py."""
-    for path in kit_files(root):
+    for path in numalab_files(root):
         is_of_lab = path.parts[0] == "labs" and len(path.parts) > 2
         if is_of_lab and path.parts[1] not in labs:
             continue
-        if not any(fnmatch(path.as_posix(), pattern) for pattern in _FOR_STAFF):
+        if not any(fnmatch(path.as_posix(), pattern) for pattern in _INSTRUCTORS_FILES):
             yield path
 
 
@@ -73,7 +73,7 @@ def hints_without(text: str, file: str, secret: Secret, exceptions: Sequence[Exc
     return "\n".join(ladders) if len(ladders) > 1 else ladders[0]
 
 
-_MOST_TOLD = 8
+_MOST_LISTED = 8
 
 
 def check_target(target: Path) -> None:
@@ -158,7 +158,7 @@ def coded_of(installation: Installation, lab: Lab) -> Coded:
         texts[PUBLISHED_FILE] = (folder / PUBLISHED_FILE).read_text("utf-8")
     asked = {} if lab.is_variant else load_questions(installation, lab.name)
     answers = {
-        question.name: seal(question.name, question.says, question.right)
+        question.name: seal(question.name, question.says, question.correct)
         for question in asked.values()
     }
     return Coded(texts, answers)
@@ -179,9 +179,9 @@ def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
     leaks = list(search(tree, secrets, read_exceptions()))
     if not leaks:
         return
-    told = [str(leak) for leak in leaks[:_MOST_TOLD]]
-    if leaks[_MOST_TOLD:]:
-        told.append(f"and {len(leaks) - _MOST_TOLD} more")
+    told = [str(leak) for leak in leaks[:_MOST_LISTED]]
+    if leaks[_MOST_LISTED:]:
+        told.append(f"and {len(leaks) - _MOST_LISTED} more")
     raise NumalabError(
         "this edition would show lines of solutions, so it is not written:\n  "
         + "\n  ".join(told)
@@ -228,7 +228,7 @@ def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport)
             if shown:
                 raise NumalabError(
                     "the pack would show lines of solutions, so it is not written:\n  "
-                    + "\n  ".join(map(str, shown[:_MOST_TOLD]))
+                    + "\n  ".join(map(str, shown[:_MOST_LISTED]))
                 )
             write_pack(tree, path)
     except OSError as error:

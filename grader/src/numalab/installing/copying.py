@@ -24,7 +24,7 @@ _LEFT_OUT = (
 _NAMES_LEFT_OUT = ("__pycache__", ".hypothesis", "*.pyc", "*.mod", ".*_cache", ".ipynb_checkpoints")
 
 
-def kit_files(root: Path) -> Iterator[Path]:
+def numalab_files(root: Path) -> Iterator[Path]:
     """Paths from the root."""
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
@@ -59,10 +59,10 @@ def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
         )
 
 
-def copy_kit(source: Path, target: Path) -> int:
+def copy_numalab(source: Path, target: Path) -> int:
     """Files as of now, so that builds of an earlier installation at the same place know that they
     are new. Returns how many. Raises OSError."""
-    return copy_files(source, target, kit_files(source))
+    return copy_files(source, target, numalab_files(source))
 
 
 def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
@@ -82,7 +82,7 @@ def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
     return number
 
 
-def open_to_readers(top: Path) -> None:
+def make_readable(top: Path) -> None:
     """For all to read, for nobody but the owner to write. Raises OSError."""
     for folder, _, files in os.walk(top):
         for path in (Path(folder), *(Path(folder) / name for name in files)):

@@ -23,7 +23,7 @@ from numalab.processes import shell_variables, starting
 NAME = "numalab"
 _CERTIFICATES = "/tmp/certificates.pem"  # inside, while an image is made
 # Of pip's settings those that say where packages are fetched from.
-_OF_PIP = {
+_PIP_VARIABLES = {
     "PIP_INDEX_URL": "index-url",
     "PIP_EXTRA_INDEX_URL": "extra-index-url",
     "PIP_TRUSTED_HOST": "trusted-host",
@@ -34,12 +34,12 @@ _OF_PIP = {
 @dataclass(frozen=True)
 class Distribution:
     """suite: of Debian or Ubuntu; mirror: the address of its packages, None for mmdebstrap's
-    choice; with_virtual_nodes: QEMU and a kernel for it; components: of the archive, with commas
+    choice; has_virtual_machines: QEMU and a kernel for it; components: of the archive, with commas
     between them."""
 
     suite: str
     mirror: str | None
-    with_virtual_nodes: bool
+    has_virtual_machines: bool
     components: str = "main"
 
     @property
@@ -51,7 +51,7 @@ class Distribution:
     @property
     def options(self) -> str:
         """Of the scripts that run inside."""
-        return "" if self.with_virtual_nodes else "--without-virtual-nodes"
+        return "" if self.has_virtual_machines else "--without-virtual-nodes"
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,11 @@ def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
     to pip or OpenSSL, as a site with a proxy or an index of its own does. Raises OSError."""
     named = (environment.get(name) for name in ("PIP_CERT", "SSL_CERT_FILE"))
     certificates = next((Path(name) for name in named if name and Path(name).is_file()), None)
-    lines = [f"{key} = {environment[name]}" for name, key in _OF_PIP.items() if name in environment]
+    lines = [
+        f"{key} = {environment[name]}"
+        for name, key in _PIP_VARIABLES.items()
+        if name in environment
+    ]
     if certificates is not None:
         lines.append(f"cert = {_CERTIFICATES}")
     if not lines:

@@ -24,8 +24,8 @@ from numalab import __version__
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.installation import Installation
-from numalab.installing.copying import copy_kit, open_to_readers
-from numalab.installing.prefix import Prefix, is_open_to_all
+from numalab.installing.copying import copy_numalab, make_readable
+from numalab.installing.prefix import Prefix, is_readable_by_all
 from numalab.processes import shell_variables, starting
 from numalab.virtual import local_machine
 from numalab.virtual.kernel import find_kernel
@@ -70,7 +70,7 @@ class Wish:
     """needs: modules that users load with it."""
 
     prefix: Prefix
-    with_notebooks: bool = True
+    has_notebooks: bool = True
     needs: Sequence[str] = ()
 
 
@@ -91,7 +91,7 @@ def install(installation: Installation, wish: Wish, progress: StepReport) -> Ins
         prefix.root.mkdir(parents=True, exist_ok=True)
         prefix.mark.write_text(f"process {os.getpid()} on {os.uname().nodename}\n")
         progress("copying the kit")
-        copy_kit(installation.root, prefix.root)
+        copy_numalab(installation.root, prefix.root)
         _set_up(installation, wish, progress)
         progress("looking for a kernel of virtual nodes")
         no_kernel = _keep_kernel(prefix, progress)
@@ -99,7 +99,7 @@ def install(installation: Installation, wish: Wish, progress: StepReport) -> Ins
         _write_command(prefix)
         _write_modulefiles(installation, wish)
         progress("opening it to readers")
-        open_to_readers(prefix.root)
+        make_readable(prefix.root)
         write_json(prefix.record, _record(installation, wish))
         prefix.mark.unlink()
     except OSError as error:
@@ -109,7 +109,7 @@ def install(installation: Installation, wish: Wish, progress: StepReport) -> Ins
         ) from error
     finally:
         os.umask(umask)
-    return Installed(prefix, no_kernel, is_open_to_all(prefix.root))
+    return Installed(prefix, no_kernel, is_readable_by_all(prefix.root))
 
 
 def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
@@ -123,8 +123,8 @@ def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
 def _is_for_all(folder: str) -> bool:
     """Of PATH. A virtual environment that all can reach may have somebody's own Python."""
     python = Path(folder) / "python3"
-    is_anybodys = is_open_to_all(python) or not os.path.lexists(python)
-    return bool(folder) and is_open_to_all(Path(folder)) and is_anybodys
+    is_anybodys = is_readable_by_all(python) or not os.path.lexists(python)
+    return bool(folder) and is_readable_by_all(Path(folder)) and is_anybodys
 
 
 def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> None:
@@ -132,7 +132,7 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
     what failed, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
         environment = environment_for(shell_variables.for_numalab()) | {"NUMALAB_BUILD": folder}
-        more = ["--notebooks"] if wish.with_notebooks else []
+        more = ["--notebooks"] if wish.has_notebooks else []
         command = [
             "sh",
             str(wish.prefix.root / "numalab"),
@@ -163,7 +163,7 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
         last = "\n".join(said[-_LAST_LINES:])
         raise NumalabError(f"the kit can't be set up in {wish.prefix.root}:\n{last}")
     python = wish.prefix.root / ".venv" / "bin" / "python"
-    if is_open_to_all(wish.prefix.root) and not is_open_to_all(python):
+    if is_readable_by_all(wish.prefix.root) and not is_readable_by_all(python):
         raise NumalabError(
             f"the installation's Python is {python.resolve()}, which other users can't reach. "
             f"Put a Python 3.11 or newer that they can into PATH, remove "
@@ -183,7 +183,7 @@ def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
     if not kept.is_dir():
         shutil.copytree(kernel.image.parent, partial)
         partial.rename(kept)
-    open_to_readers(prefix.root / "kernels")
+    make_readable(prefix.root / "kernels")
     return None
 
 
@@ -210,6 +210,6 @@ def _record(installation: Installation, wish: Wish) -> dict[str, object]:
         "installed_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "installed_from": str(installation.root),
         "preset": installation.preset,
-        "notebooks": wish.with_notebooks,
+        "notebooks": wish.has_notebooks,
         "needs": list(wish.needs),
     }

@@ -52,10 +52,10 @@ class Prefix:
         return self.root / RECORD
 
 
-def chosen_prefix(path: Path, kits_root: Path, version: str) -> Prefix:
+def chosen_prefix(path: Path, source_root: Path, version: str) -> Prefix:
     """Raises UserError for one that can't be, before anything is written."""
     full = path.expanduser().absolute().resolve()
-    source = kits_root.resolve()
+    source = source_root.resolve()
     prefix = Prefix(full)
     if full == Path("/"):
         raise UserError("--prefix /: name a folder, such as /opt/numalab")
@@ -74,12 +74,12 @@ def chosen_prefix(path: Path, kits_root: Path, version: str) -> Prefix:
             f"--prefix {path}: the path has blanks or signs that PATH, scripts or modulefiles "
             "can't hold. Use letters, digits and _ . + @ , = -"
         )
-    _check_what_is_there(prefix, version)
+    _check_unoccupied(prefix, version)
     _check_writable(full)
     return prefix
 
 
-def _check_what_is_there(prefix: Prefix, version: str) -> None:
+def _check_unoccupied(prefix: Prefix, version: str) -> None:
     above = next(folder for folder in (prefix.path, *prefix.path.parents) if folder.exists())
     if not above.is_dir():
         raise UserError(f"{above} is a file; name another folder with --prefix")
@@ -113,7 +113,7 @@ def _check_writable(path: Path) -> None:
         )
 
 
-def is_open_to_all(path: Path) -> bool:
+def is_readable_by_all(path: Path) -> bool:
     """Whether every user of the system can reach and read it, as far as modes tell."""
     try:
         real = path.resolve(strict=True)

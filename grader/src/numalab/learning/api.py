@@ -44,7 +44,15 @@ from numalab.learning.basis import Basis, Text, calling
 from numalab.learning.crossing import SOURCE as CROSSING_SOURCE
 from numalab.learning.crossing import Crossing, crossing
 from numalab.learning.exploring import Explored, explored
-from numalab.learning.run import Graded, Run, check_file, load_run, near, open_installation, printed
+from numalab.learning.run import (
+    GradedRun,
+    Run,
+    check_file,
+    find_own_installation,
+    load_run,
+    printed,
+    suggestion,
+)
 from numalab.learning.sources import Source, find_sources
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
@@ -64,10 +72,10 @@ if TYPE_CHECKING:
 Size = Literal["quick", "default", "published"]
 
 
-def open_lab(name: str, installation: Installation | None = None) -> OpenLab:
-    """A lab by its name or number, or the user's variant of it by the variant's name. Raises
-    UserError and NumalabError."""
-    installation = installation or open_installation()
+def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
+    """Return a lab by its name or number, or your variant of it by the variant's name. Raises
+    UserError for another name, and NumalabError."""
+    installation = installation or find_own_installation()
     keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
         installation, declared = open_variant(
@@ -76,7 +84,7 @@ def open_lab(name: str, installation: Installation | None = None) -> OpenLab:
     else:
         (declared,) = choose_labs(load_labs(installation.root), [name])
         provide(installation, [declared], _silent)
-    return OpenLab(installation, declared, installation.own_folder(declared.name))
+    return LearnerLab(installation, declared, installation.own_folder(declared.name))
 
 
 def _silent(step: str) -> None:
@@ -89,7 +97,7 @@ class _Measured:
     one that was asked for could not be had; notes: what is smaller in them than in the machines
     that they stand for; texts: that were tried."""
 
-    sessions: Sessions
+    gradings: Sessions
     kernel: GradedKernel
     not_booted: str | None
     notes: Sequence[str]
@@ -100,9 +108,15 @@ class _Measured:
 
 
 @dataclass(frozen=True)
-class OpenLab:
-    """A lab to work with. folder: where your files are; machine: a virtual node on which
-    placement is looked at; progress: is told what is going on."""
+class LearnerLab:
+    """A lab to work with: build, run, grade and measure kernels of yours.
+
+    Attributes:
+        declared: the lab as its lab.toml declares it.
+        folder: the folder with your files.
+        machine: the virtual machine on which placement is observed; None: this machine.
+        progress: called with a phrase for each step.
+    """
 
     installation: Installation = field(repr=False)
     declared: Lab = field(repr=False)
@@ -112,19 +126,22 @@ class OpenLab:
 
     @property
     def name(self) -> str:
+        """Return the lab's name, such as 01_first_touch."""
         return self.declared.name
 
-    def on(self, machine: str) -> OpenLab:
-        """The same on a virtual node of the gallery. Raises UserError."""
+    def on(self, machine: str) -> LearnerLab:
+        """Return the lab with placement observed on a virtual machine. Nothing is booted before
+        run(). machine: its name in `./numalab machine list`. Raises UserError for another name."""
         return replace(self, machine=find_machine(self.installation, machine))
 
-    def at(self, folder: str | Path) -> OpenLab:
-        """The same with your files in FOLDER/NN_name/, as grade --submission FOLDER takes
-        them."""
+    def at(self, folder: str | Path) -> LearnerLab:
+        """Return the lab with your files in FOLDER/NN_name/, where `./numalab grade --submission
+        FOLDER` looks for them."""
         return replace(self, folder=Path(folder).resolve() / self.name)
 
     def handout(self, language: str) -> str:
-        """The kernel as it was handed out."""
+        """Return the text of the starting code in a language, "c" or "fortran". Raises UserError
+        for a language that the lab does not have, and NumalabError where the file is missing."""
         file = KERNEL_FILES[self.check_language(language)]
         for folder in (
             self.installation.pristine_folder(self.name),
@@ -135,8 +152,8 @@ class OpenLab:
         raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
 
     def topology(self) -> Figure:
-        """The machine of on(), else this node. One that is made from a seed is there to be looked
-        at from inside: raises UserError."""
+        """Draw the machine of on(), or this one. Raises UserError for a machine that is made from
+        a seed, since its topology is what the lab asks for, and NumalabError."""
         from numalab.reports.figures import topology_figure
 
         if self.machine is not None and self.machine.seed is not None:
@@ -148,8 +165,9 @@ class OpenLab:
         return topology_figure(self.machine if self.machine is not None else self.node())
 
     def node(self) -> Json:
-        """What this node is. Raises NumalabError. Nothing is measured, so that only building the
-        program that tells it has to wait for other commands."""
+        """Return the record of this machine: its NUMA nodes, cores, PUs, caches and settings.
+        Nothing is measured. The program that reads it is built first if it is missing, which waits
+        for other commands of numalab. Raises NumalabError."""
         if self.installation.describe_node.is_file():
             return monitor.describe_node(self.installation)
         with self.installation.lock(self.progress):
@@ -167,26 +185,38 @@ class OpenLab:
         parts: Sequence[str] = (),
         or_recorded: bool = False,
     ) -> Run:
-        """Builds a kernel, runs it and looks at it; with times also races it with the solution.
+        """Build a kernel, run it, and return what was recorded and judged, without points.
 
-        source: the kernel's text, a file, or a folder with it; left out: your file in `folder`.
-        files: texts of files beside it, by name, in the place of those there. size quick means
-        the quick thresholds, too. parts: run only these of the lab's kernels. or_recorded:
-        where the virtual node can't be booted, recorded() takes its place. Raises UserError,
-        NumalabError, and Interrupted with the run so far.
+        Args:
+            language: "c" or "fortran".
+            source: the kernel's text, its file, or a folder with it; left out: your file in
+                `folder`.
+            files: texts of the other files that are handed in, by name, instead of those in
+                `folder`.
+            size: "quick", "default" or "published"; quick also takes the quick thresholds.
+            times: whether to compare its times with the solution's, too.
+            label: how pictures call the run.
+            parts: the lab's kernels to run; left out: all.
+            or_recorded: whether recorded() takes its place if the virtual machine can't be booted.
+
+        Raises:
+            UserError: for a value that does not exist, such as an unknown language.
+            NumalabError: the run could not be made. A kernel that does not build or is not correct
+                is a result and raises nothing.
+            Interrupted: you interrupted it; the run so far is in its arguments.
         """
         with self._calling("run", language, label) as basis:
             measured = self._measure(language, source, files, size, times, self._parts(parts))
             if measured.not_booted is None:
-                return self._run_of(measured, label, with_times=times, basis=basis)
+                return self._run_of(measured, label, takes_times=times, basis=basis)
             if not or_recorded:
                 raise NumalabError(measured.not_booted)
         self.progress(f"not booted: {measured.not_booted}")
         return self.recorded()
 
     def recorded(self) -> Run:
-        """What the kit has recorded of the C handout on the virtual node of on(). Raises
-        UserError where it has nothing."""
+        """Return the run of the starting code in C that numalab keeps for the virtual machine of
+        on(). Raises UserError where it keeps none."""
         name = "" if self.machine is None else self.machine.name
         path = self.recorded_path(name)
         if not path.is_file():
@@ -205,19 +235,29 @@ class OpenLab:
         size: Size = "quick",
         label: str = "yours",
         afresh: bool = False,
-    ) -> Graded:
-        """As run, with times, points and feedback: what ./numalab grade gives, with --quick as long
-        as the size is quick, and kept as that keeps it. The same program graded again goes on with
-        the times that there are, and takes no new ones where they decide; afresh: it does. Without
-        on() the lab's own virtual nodes are asked, too, as far as they are needed; Graded.on()
-        then shows what was seen on one of them."""
+    ) -> GradedRun:
+        """Build a kernel, run it and grade it as `./numalab grade` does, with its points and text.
+
+        Without on(), placement is also observed on the lab's own virtual machines, as far as they
+        are needed; GradedRun.on() then shows one of them. The result is kept. The same program
+        graded again continues with the times that were taken, and takes new ones only if those are
+        undecided.
+
+        Args:
+            language, source, files, label: as for run().
+            size: "quick" grades with --quick; "default" or "published" without it.
+            afresh: whether to take new times in any case.
+
+        Raises:
+            UserError, NumalabError, Interrupted: as run() does.
+        """
         with self._calling("grading", language, label) as basis:
             measured = self._measure(
-                language, source, files, size, True, afresh=afresh, with_labs_machines=True
+                language, source, files, size, True, afresh=afresh, adds_labs_machines=True
             )
-            measured.sessions.keep()
-            run = self._run_of(measured, label, with_times=True, basis=basis)
-            return Graded(**vars(run), told=self._report(measured))
+            measured.gradings.keep()
+            run = self._run_of(measured, label, takes_times=True, basis=basis)
+            return GradedRun(**vars(run), report_text=self._report(measured))
 
     def sweep(
         self,
@@ -229,11 +269,23 @@ class OpenLab:
         part: str | None = None,
         rounds: int = ROUNDS,
     ) -> Sweep:
-        """How many GB/s a kernel moves over the number of threads, on this node: each setting once
-        per round, in random order. threads: left out: from one to a thread on each core; files:
-        placement files of yours to compare, left out: the lab's own placement; part: of several
-        kernels the one that is timed. Raises UserError, NumalabError, and Interrupted before there
-        is anything to show."""
+        """Measure a kernel's rate in GB/s over the number of threads, on this machine: each setting
+        once per round, in random order, each time in a process of its own.
+
+        Args:
+            language, source: as for run().
+            threads: numbers of threads; left out: from 1 to the number of cores, of more than 8
+                cores the powers of two and all.
+            files: names of placement files of yours to compare; left out: the lab's own placement.
+            part: of several kernels the one to time.
+            rounds: 1 or more; with 6 the range of the rates holds the median at 95 %.
+
+        Raises:
+            UserError: for settings that can't be measured here.
+            NumalabError: the measurement could not be made.
+            Interrupted: you interrupted it before anything was measured; later on the sweep so far
+                is returned.
+        """
         language = self.check_language(language)
         chosen = self._swept(part)
         if self.machine is not None:
@@ -250,7 +302,7 @@ class OpenLab:
             shared_node(self.progress, alone=True),
         ):
             self.progress("building")
-            session = self._session(language, folder, effort_for("quick", True))
+            session = self._make_grading(language, folder, effort_for("quick", True))
             read_files(session)
             settings = settings_of(session, threads, files)
             why = refusal("notebook") if on_login_node() else ""
@@ -265,8 +317,17 @@ class OpenLab:
             return replace(swept, basis=replace(basis, texts=texts))
 
     def explore(self, *, quick: bool = True, rounds: int | None = None) -> Explored:
-        """What ./numalab explore measures of the lab on this node: tables, and a figure. quick:
-        smaller and fewer runs. Raises UserError, NumalabError, Interrupted."""
+        """Measure what `./numalab explore` measures for this lab on this machine.
+
+        Args:
+            quick: whether to make fewer and smaller runs.
+            rounds: number of rounds; left out: the exploration's own.
+
+        Raises:
+            UserError: the lab has no exploration, or nothing may be timed here.
+            NumalabError: the measurement could not be made.
+            Interrupted: you interrupted it before anything was measured.
+        """
         with self._calling("exploration") as basis:
             found = explored(self.installation, self.name, quick, rounds, self.progress)
             return replace(found, basis=basis)
@@ -274,9 +335,19 @@ class OpenLab:
     def across(
         self, language: str = "c", source: Source = None, *, rate_mbit_s: float = MOST_RATE_MBIT_S
     ) -> Crossing:
-        """What messages take across a link between two virtual nodes, by your ping_pong: the curve
-        that lab 06's text draws in a terminal. rate_mbit_s: what the link carries each way. Raises
-        UserError and NumalabError."""
+        """Time your ping_pong of lab 06 across a link between two virtual machines.
+
+        Args:
+            language, source: as for run().
+            rate_mbit_s: what the link carries each way, in 10^6 bits per second.
+
+        Returns:
+            one-way times by message size, or a complaint where it can't be run.
+
+        Raises:
+            UserError: for another lab, a missing file, or a rate that no link has.
+            NumalabError: the ping-pong could not be prepared.
+        """
         language = self.check_language(language)
         if CROSSING_SOURCE not in self.declared.programs:
             raise UserError(f"{self.name} has no program for a link; lab 06 has one")
@@ -311,7 +382,7 @@ class OpenLab:
             raise UserError(f"{self.name}: {what}")
         return part
 
-    def _session(self, language: str, folder: Path, effort: Effort) -> Session:
+    def _make_grading(self, language: str, folder: Path, effort: Effort) -> Session:
         """Of a kernel, for more than a grading. Under the lock."""
         node = self._node()
         build_targets(self.installation, [self.installation.monitor(self.name).name])
@@ -327,11 +398,11 @@ class OpenLab:
         )
 
     def check_language(self, language: str) -> str:
-        """Raises UserError for one that the lab does not have."""
+        """Return the language. Raises UserError for one that the lab does not have."""
         known = self.declared.languages
         if language not in known:
             raise UserError(
-                f"there is no language '{language}'{near(language, known)}. {self.name} has "
+                f"there is no language '{language}'{suggestion(language, known)}. {self.name} has "
                 f"{' and '.join(known)}"
             )
         return language
@@ -342,7 +413,9 @@ class OpenLab:
         for part in parts:
             if part not in known:
                 has = f"It has {', '.join(known)}" if known else "It has one only"
-                raise UserError(f"{self.name} has no kernel '{part}'{near(part, known)}. {has}")
+                raise UserError(
+                    f"{self.name} has no kernel '{part}'{suggestion(part, known)}. {has}"
+                )
         return tuple(parts)
 
     def _node(self) -> Json:
@@ -390,9 +463,9 @@ class OpenLab:
         times: bool,
         parts: tuple[str, ...] = (),
         afresh: bool = True,
-        with_labs_machines: bool = False,
+        adds_labs_machines: bool = False,
     ) -> _Measured:
-        """Under the lock. with_labs_machines: where no machine was asked for, on the lab's own, as
+        """Under the lock. adds_labs_machines: where no machine was asked for, on the lab's own, as
         far as they are needed. Raises Interrupted with the run so far."""
         language = self.check_language(language)
         if size not in ("quick", "default", "published"):
@@ -416,40 +489,40 @@ class OpenLab:
                 afresh=afresh,
             )  # fmt: skip
             texts = self._texts(language, source, files, folder)
-            own: list[Machine] | None = [] if with_labs_machines else None
+            own: list[Machine] | None = [] if adds_labs_machines else None
             machines = own if self.machine is None else [self.machine]
             with VirtualPlaces(self.installation, GuestOptions()) as places:
-                sessions = grade_kernel(session, machines, places, with_times=times)
-                notes = [places.note(there.place.name) for there in sessions.elsewhere]
+                gradings = grade_kernel(session, machines, places, with_times=times)
+                notes = [places.note(there.place.name) for there in gradings.elsewhere]
             if session.evidence.build.status != "missing":
                 texts |= self._texts(language, source, files, folder, is_built=True)
             kernel = replace(
-                graded_kernel(self.installation, sessions), again="grade again", hints_seen={},
+                graded_kernel(self.installation, gradings), again="grade again", hints_seen={},
                 afresh="With afresh=True new ones are taken.",
             )  # fmt: skip
         missed = [
             c.why
             for c in kernel.verdict.criteria
-            if c.where != "here" and c.status == "error" and not sessions.elsewhere
+            if c.where != "here" and c.status == "error" and not gradings.elsewhere
         ]
-        measured = _Measured(sessions, kernel, missed[0] if missed else None, notes, texts)
-        if sessions.interrupted:
-            raise Interrupted(self._run_of(measured, "interrupted", with_times=times))
+        measured = _Measured(gradings, kernel, missed[0] if missed else None, notes, texts)
+        if gradings.interrupted:
+            raise Interrupted(self._run_of(measured, "interrupted", takes_times=times))
         return measured
 
     def _run_of(
-        self, measured: _Measured, label: str, *, with_times: bool, basis: Basis | None = None
+        self, measured: _Measured, label: str, *, takes_times: bool, basis: Basis | None = None
     ) -> Run:
-        kernel, sessions = measured.kernel, measured.sessions.seen
-        parts = measured.sessions.here.parts
+        kernel, gradings = measured.kernel, measured.gradings.seen
+        parts = measured.gradings.here.parts
         all_run = set(parts) >= set(self.declared.kernel_parts)
         own = {c.name for c in self.declared.criteria if all_run or c.part in parts}
         shown = [
             c
             for c in kernel.verdict.criteria
-            if c.name in own and (with_times or c.kind != "timing" or c.value is not None)
+            if c.name in own and (takes_times or c.kind != "timing" or c.value is not None)
         ]
-        records = tuple(read_record.as_json(session.record) for _, session in sessions)
+        records = tuple(read_record.as_json(session.record) for _, session in gradings)
         where = LOCAL if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(
@@ -462,12 +535,12 @@ class OpenLab:
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
-        found = score_diagnosis(self.installation, self.declared, measured.sessions.here.folder)
+        found = score_diagnosis(self.installation, self.declared, measured.gradings.here.folder)
         below = [f"({note})" for note in measured.notes]
         below += [] if missing is None else [f"({missing})"]
         below += [] if found is None else [diagnosis_words(self.name, found)]
         return "\n\n".join([shown, *(textwrap.fill(text, WIDTH - 2) for text in below)])
 
     def recorded_path(self, machine: str) -> Path:
-        """Of what the kit has recorded of the C handout on a virtual node."""
+        """Return the path of the kept run of the starting code in C on a virtual machine."""
         return self.installation.grading_folder(self.name) / "recorded" / f"{machine}.json"

@@ -26,7 +26,7 @@ DIGITS = 8  # of a SHA-256 that are shown
 Call = tuple[str, ...]
 
 _numbers = itertools.count(1)
-_without_result: dict[Call, tuple[int, str]] = {}  # the latest of each, and how it ended
+_ended_without_result: dict[Call, tuple[int, str]] = {}  # the latest of each, and how it ended
 
 
 def digest_of_file(path: Path) -> str:
@@ -57,11 +57,11 @@ def _digits(digest: str) -> str:
 @dataclass(frozen=True)
 class Basis:
     """texts: by file, the kernel first; call, number: the call and which one it was in this
-    process; at: when it began."""
+    process; began_at: when it began."""
 
     call: Call
     number: int
-    at: str
+    began_at: str
     texts: Mapping[str, Text] = field(default_factory=dict)
 
     @property
@@ -75,18 +75,20 @@ class Basis:
         then, now = _digits(text.digest), _digits(digest_of_file(text.path))
         which = f"{name} " if len(changed) > 1 else ""
         return (
-            f"Stale: {listed(list(changed))} changed since this {self.call[0]} of {self.at} "
+            f"Stale: {listed(list(changed))} changed since this {self.call[0]} of {self.began_at} "
             f"({which}{then} then, {now} now)."
         )
 
     @property
     def superseded(self) -> str:
         """Why it is not the newest, in a sentence; empty: it is."""
-        number, how = _without_result.get(self.call, (0, ""))
-        return f"{how}; this is the {self.call[0]} of {self.at}." if number > self.number else ""
+        number, how = _ended_without_result.get(self.call, (0, ""))
+        return (
+            f"{how}; this is the {self.call[0]} of {self.began_at}." if number > self.number else ""
+        )
 
     @property
-    def of(self) -> str:
+    def texts_note(self) -> str:
         """Of which texts it is, in a sentence; empty: of none."""
         if not self.texts:
             return ""
@@ -94,25 +96,25 @@ class Basis:
         others = sum(bool(text.digest) for text in self.texts.values()) - bool(text.digest)
         beside = f" and {others} file{'s' if others > 1 else ''} beside it" if others else ""
         as_now = "" if text.path is None else " as it is now" if not others else " as they are now"
-        return f"Of {name} {_digits(text.digest)}{beside}{as_now}, {self.at}."
+        return f"Of {name} {_digits(text.digest)}{beside}{as_now}, {self.began_at}."
 
     @property
     def notes(self) -> list[str]:
         """What a reader has to know of it, a sentence each."""
-        return [note for note in (self.superseded, self.stale or self.of) if note]
+        return [note for note in (self.superseded, self.stale or self.texts_note) if note]
 
 
 @contextmanager
 def calling(*call: str) -> Iterator[Basis]:
     """Number a call. One that ends without a result is kept in mind, since what it should have
     replaced may be shown again."""
-    number, at = next(_numbers), datetime.now().astimezone().strftime("%H:%M:%S")
+    number, began_at = next(_numbers), datetime.now().astimezone().strftime("%H:%M:%S")
     try:
-        yield Basis(call, number, at)
+        yield Basis(call, number, began_at)
     except BaseException as error:
         is_interrupted = isinstance(error, Interrupted | KeyboardInterrupt)
         how = "was interrupted" if is_interrupted else "ended without a result"
-        _without_result[call] = (number, f"A later one, of {at}, {how}")
+        _ended_without_result[call] = (number, f"A later one, of {began_at}, {how}")
         raise
 
 
@@ -143,7 +145,7 @@ class Based:
         """What a reader has to know of what it is about, a sentence each."""
         return [] if self.basis is None else self.basis.notes
 
-    def at_files(self, folder: Path) -> Self:
+    def placed_in(self, folder: Path) -> Self:
         """Return it as that of files in a folder, which had the texts that were given."""
         if self.basis is None:
             return self
@@ -151,9 +153,9 @@ class Based:
         placed = {name: replace(text, path=folder / name) for name, text in texts}
         return replace(self, basis=replace(self.basis, texts=placed))
 
-    def noted(self, told: str) -> str:
+    def noted(self, text: str) -> str:
         """Return a text about it with what a reader has to know."""
-        return "\n".join([told, *map(wrapped, self.notes)])
+        return "\n".join([text, *map(wrapped, self.notes)])
 
     def _repr_pretty_(self, printer: object, cycle: bool) -> None:
         """How a cell shows it."""

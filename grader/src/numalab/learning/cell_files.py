@@ -127,7 +127,10 @@ class CellFile:
                 "or in an earlier session"
             )
         key = self.notebook.key(self.path.parent)
-        if any(kept == digest and _may_be_one(who, key) for who, kept in known.items()):
+        if any(
+            kept == digest and _may_be_of_same_notebook(writer, key)
+            for writer, kept in known.items()
+        ):
             return ""
         if digest in known.values():
             return "another notebook's cell wrote it"
@@ -161,18 +164,18 @@ class CellFile:
         except OSError as error:
             raise NumalabError(f"no copy of {self.path} can be kept: {reason_of(error)}") from error
 
-    def _put(self, text: str, who: str) -> None:
+    def _put(self, text: str, writer: str) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.path, text)
         except OSError as error:
             raise NumalabError(f"{self.path} can't be written: {reason_of(error)}") from error
-        self._note(sha256(text.encode()), who)
+        self._note(sha256(text.encode()), writer)
 
-    def _note(self, digest: str, who: str | None = None, *, suppressing: bool = False) -> None:
-        """Keep that a text is a cell's. who: whose, this notebook's if left out; suppressing: it is
-        no matter if that can't be kept. Raises NumalabError."""
-        key = self.notebook.key(self.path.parent) if who is None else who
+    def _note(self, digest: str, writer: str | None = None, *, suppressing: bool = False) -> None:
+        """Keep that a text is a cell's. writer: key of its notebook, this one if left out;
+        suppressing: it is no matter if that can't be kept. Raises NumalabError."""
+        key = self.notebook.key(self.path.parent) if writer is None else writer
         if key != _GIVEN:
             _written[self.path] = digest
         store = self.path.with_name(FILE)
@@ -194,20 +197,20 @@ def _read(path: Path) -> dict[str, str]:
     data = read_json(path.with_name(FILE))
     of_file = data.get(path.name) if isinstance(data, dict) else None
     known = of_file.items() if isinstance(of_file, dict) else ()
-    return {who: digest for who, digest in known if isinstance(digest, str)}
+    return {writer: digest for writer, digest in known if isinstance(digest, str)}
 
 
-def _may_be_one(one: str, other: str) -> bool:
+def _may_be_of_same_notebook(first: str, second: str) -> bool:
     """Whether two keys may be of one notebook. Of one without a name its folder is known."""
-    names = {PurePath(key).name for key in (one, other)}
-    is_beside = PurePath(one).parent == PurePath(other).parent
+    names = {PurePath(key).name for key in (first, second)}
+    is_beside = PurePath(first).parent == PurePath(second).parent
     return _GIVEN not in names and is_beside and (len(names) == 1 or _UNNAMED in names)
 
 
-def _is_same(one: bytes, other: bytes) -> bool:
+def _is_same(first: bytes, second: bytes) -> bool:
     """Whether two texts differ in their line ends at most, and in blanks at the end, which cells
     and editors change by themselves."""
-    return one.replace(b"\r\n", b"\n").rstrip() == other.replace(b"\r\n", b"\n").rstrip()
+    return first.replace(b"\r\n", b"\n").rstrip() == second.replace(b"\r\n", b"\n").rstrip()
 
 
 def _write_new(path: Path, content: bytes) -> None:

@@ -19,7 +19,7 @@ from numalab.grading.handout import language_digests
 from numalab.judging.places import LOCAL
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.labs.kernel_names import file_names
-from numalab.learning.api import OpenLab
+from numalab.learning.api import LearnerLab
 from numalab.learning.predictions import PredictedOn, Prediction, Published, Value, shown, words
 from numalab.learning.run import Run, load_run
 
@@ -31,7 +31,7 @@ LABEL = "starting code"
 
 
 @dataclass(frozen=True)
-class Found:
+class StartingRun:
     """run: None where there is none; note: what has to be said of it, may be empty."""
 
     run: Run | None
@@ -42,14 +42,14 @@ class Found:
 class StartingRuns:
     """Those of a lab, in its learner's folder."""
 
-    lab: OpenLab
+    lab: LearnerLab
 
     def keep(self, run: Run) -> None:
         """Keep what was seen of a run of all of the starting code; of any other nothing. A run
         that can't be kept is made again when it is needed."""
         if run.is_recorded:
             return
-        for (where, evidence), record in zip(run.seen, run.records, strict=True):
+        for (where, evidence), record in zip(run.places, run.records, strict=True):
             is_whole = evidence.build.status == "ok" and not evidence.interrupted
             if evidence.is_starting_code and is_whole:
                 path = self._path(evidence.language, where, alike(run.here.node))
@@ -59,7 +59,7 @@ class StartingRuns:
                 except OSError:
                     return
 
-    def of(self, run: Run, predicted_on: PredictedOn | None = None) -> Found:
+    def find(self, run: Run, predicted_on: PredictedOn | None = None) -> StartingRun:
         """Return starting code's run in the language of a run, and at its place; of this node that
         on whose like the prediction was made, if it is kept. Raises Interrupted."""
         node, language = alike(run.here.node), run.verdict.language
@@ -68,7 +68,7 @@ class StartingRuns:
             name = predicted_on.name
             kept = self._kept(language, LOCAL, predicted_on.alike)
             if kept is not None:
-                return Found(
+                return StartingRun(
                     kept, f"predicted on {name}, so the starting code's value is of {name}"
                 )
             note = (
@@ -77,32 +77,32 @@ class StartingRuns:
             )
         if run.is_recorded:
             told = f"recorded on {run.where}, of the starting code in C; nothing ran there now"
-            return Found(run, told)
+            return StartingRun(run, told)
         if run.verdict.unchanged:
-            return Found(run, note)
+            return StartingRun(run, note)
         kept = self._kept(language, run.where, node)
         if kept is not None:
-            return Found(kept, note)
+            return StartingRun(kept, note)
         made = self._made(language, run.where)
         return replace(made, note=made.note or note)
 
     def _path(self, language: str, where: str, node: list[Any]) -> Path:
         """Of a run that is kept. Its name has a digest of the starting code, which is another one
         once the lab's files or its variant are given anew, and of what this node is like."""
-        said = language_digests(self.lab.installation, self.lab.declared, language)
+        digests = language_digests(self.lab.installation, self.lab.declared, language)
         of_node = node if where == LOCAL else None
-        digest = hashlib.sha256(json.dumps([sorted(said.items()), of_node]).encode()).hexdigest()
+        digest = hashlib.sha256(json.dumps([sorted(digests.items()), of_node]).encode()).hexdigest()
         return self.lab.folder / FOLDER / f"{language}_{where}_{digest[:12]}.json"
 
     def _kept(self, language: str, where: str, node: list[Any]) -> Run | None:
         path = self._path(language, where, node)
         try:
-            found = load_run(path, LABEL, self.lab.installation, self.lab.declared)
+            kept = load_run(path, LABEL, self.lab.installation, self.lab.declared)
         except NumalabError:  # there is none, or one of another version
             return None
-        return replace(found, is_recorded=False) if found.where == where else None
+        return replace(kept, is_recorded=False) if kept.where == where else None
 
-    def _made(self, language: str, where: str) -> Found:
+    def _made(self, language: str, where: str) -> StartingRun:
         """Run the starting code, and keep that; where it can't be run there, what the kit has
         recorded of it."""
         lab = replace(self.lab, machine=None) if where == LOCAL else self.lab.on(where)
@@ -111,19 +111,21 @@ class StartingRuns:
             with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
                 for name, text in self._texts(language):
                     (Path(scratch) / name).write_text(text, encoding="utf-8")
-                run = OpenLab.run(lab, language, source=Path(scratch), label=LABEL)
+                run = LearnerLab.run(lab, language, source=Path(scratch), label=LABEL)
         except (NumalabError, UserError) as error:
             try:
-                return Found(lab.recorded(), f"recorded on {where}, of the starting code in C")
+                return StartingRun(
+                    lab.recorded(), f"recorded on {where}, of the starting code in C"
+                )
             except (NumalabError, UserError):
                 place = "here" if where == LOCAL else f"on {where}"
                 why = str(error).rstrip(".")
                 told = (
                     f"the starting code was not run {place}, since {why}. Once that is fixed, run"
                 )
-                return Found(None, f"{told} this cell again")
+                return StartingRun(None, f"{told} this cell again")
         self.keep(run)
-        return Found(run)
+        return StartingRun(run)
 
     def _texts(self, language: str) -> Iterator[tuple[str, str]]:
         """The starting code's files, by name. Raises NumalabError."""
@@ -143,38 +145,42 @@ FIRST = "predict it first"
 UNCHANGED = "change the starting code first"
 
 # A criterion by its name, or what makes a value of a run.
-Asked = str | Callable[[Run], Value | None]
+Selector = str | Callable[[Run], Value | None]
 # A value, or what is asked of a run and of that of the starting code.
-Measured = Value | None | tuple[Run, Asked]
-Starting = Callable[[Run, PredictedOn | None], Found]
+Measured = Value | None | tuple[Run, Selector]
+Starting = Callable[[Run, PredictedOn | None], StartingRun]
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A prediction's line. starting: None where it is not about the starting code; note: what is
     to be said of it below the table, may be empty."""
 
     name: str
-    said: str
+    predicted: str
     measured: str
     starting: str | None = None
     note: str = ""
 
 
-def _value(run: Run, asked: Asked) -> Value | None:
-    return run.value(asked) if isinstance(asked, str) else asked(run)
+def _value(run: Run, selector: Selector) -> Value | None:
+    return run.value(selector) if isinstance(selector, str) else selector(run)
 
 
-def _of_run(name: str, said: Prediction, run: Run, asked: Asked, starting: Starting) -> Row:
+def _compare_run(
+    name: str, predicted: Prediction, run: Run, selector: Selector, starting: Starting
+) -> ComparisonRow:
     """A speed over the starting code's is of the learner's own alone, once that is another."""
     speedups = [one.name for one in run.lab.criteria if SPEEDUP.judges(one)]
-    if asked in speedups:
-        is_of_itself = run.is_of_starting_code(str(asked))
-        return Row(name, said.said, UNCHANGED if is_of_itself else shown(_value(run, asked)))
-    found = starting(run, said.on)
-    before = None if found.run is None else _value(found.run, asked)
-    now = None if run.is_recorded else _value(run, asked)
-    return Row(name, said.said, shown(now), shown(before), found.note)
+    if selector in speedups:
+        is_of_itself = run.is_of_starting_code(str(selector))
+        return ComparisonRow(
+            name, predicted.text, UNCHANGED if is_of_itself else shown(_value(run, selector))
+        )
+    started = starting(run, predicted.on)
+    before = None if started.run is None else _value(started.run, selector)
+    now = None if run.is_recorded else _value(run, selector)
+    return ComparisonRow(name, predicted.text, shown(now), shown(before), started.note)
 
 
 def rows(
@@ -182,33 +188,33 @@ def rows(
     measured: Mapping[str, Measured],
     published: Mapping[str, Published],
     starting: Starting,
-) -> Iterator[Row]:
+) -> Iterator[ComparisonRow]:
     """One for each; what is not predicted is neither shown nor measured. starting: finds the
     starting code's run that stands for a run, and may take a while."""
     for name, given in measured.items():
-        said = kept.get(name)
-        if said is None:
-            yield Row(name, "-", FIRST)
+        predicted = kept.get(name)
+        if predicted is None:
+            yield ComparisonRow(name, "-", FIRST)
         elif isinstance(given, tuple):
-            yield _of_run(name, said, *given, starting)
+            yield _compare_run(name, predicted, *given, starting)
         else:
-            yield Row(name, said.said, shown(given))
+            yield ComparisonRow(name, predicted.text, shown(given))
     for name, figure in published.items():
-        said = kept.get(name)
-        if said is None:
-            yield Row(name, "-", FIRST)
+        predicted = kept.get(name)
+        if predicted is None:
+            yield ComparisonRow(name, "-", FIRST)
         else:
             told = f"{shown(figure.value)}, published"
-            yield Row(name, said.said, told, note=figure.says)
+            yield ComparisonRow(name, predicted.text, told, note=figure.says)
 
 
-def table(found: list[Row]) -> str:
+def table(rows: list[ComparisonRow]) -> str:
     """Return a line for each row, and below them their notes."""
-    is_about_starting = any(row.starting is not None for row in found)
+    is_about_starting = any(row.starting is not None for row in rows)
     cells = [
-        (words(row.name), row.said, *((row.starting or "",) if is_about_starting else ()),
+        (words(row.name), row.predicted, *((row.starting or "",) if is_about_starting else ()),
          row.measured)
-        for row in found
+        for row in rows
     ]  # fmt: skip
     heading: tuple[str, ...] = ("predicted", "measured")
     if is_about_starting:
@@ -219,7 +225,7 @@ def table(found: list[Row]) -> str:
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in cells
     ]
-    for row in found:
+    for row in rows:
         if row.note:
             is_of_row = row.starting is not None
             note = f"{words(row.name)}: {row.note}." if is_of_row else row.note

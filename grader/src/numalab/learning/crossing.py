@@ -36,21 +36,28 @@ _ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Crossing(Based):
-    """said: what the program printed; crossed: what the link counted, in words; one_way_us: by size
-    in bytes. complaint: why there is no curve."""
+    """A ping-pong across a link between two virtual machines. print() shows output and crossed.
+
+    Attributes:
+        rate_mbit_s: what the link carries each way, in 10^6 bits per second.
+        output: what the program printed.
+        crossed: what the link counted, in words.
+        complaint: why there is no curve; empty if there is one.
+    """
 
     rate_mbit_s: float
-    said: str = field(default="", repr=False)
+    output: str = field(default="", repr=False)
     crossed: str = field(default="", repr=False)
     complaint: str = ""
 
     @property
     def one_way_us(self) -> dict[int, float]:
-        return {int(size): float(us) for size, us in _ROW.findall(self.said)}
+        """Return one-way times in microseconds by message size in bytes."""
+        return {int(size): float(us) for size, us in _ROW.findall(self.output)}
 
     @captioned
     def figure(self) -> Figure:
-        """Raises NothingToDraw."""
+        """Draw one-way times over message sizes. Raises NothingToDraw where there is no curve."""
         from numalab.reports.figures import crossing_figure
 
         if self.complaint:
@@ -58,7 +65,7 @@ class Crossing(Based):
         return crossing_figure(self.one_way_us, self.rate_mbit_s)
 
     def __str__(self) -> str:
-        return self.noted(self.complaint or f"{self.said}{self.crossed}")
+        return self.noted(self.complaint or f"{self.output}{self.crossed}")
 
 
 class _NoCurve(Exception):
@@ -88,11 +95,11 @@ def crossing(
                 with installation.lock(progress):
                     plan.build_programs(installation, is_cluster=True)
             with shared_node(progress):
-                said, counts = _run(installation, Path(scratch), options, progress)
+                output, counts = _run(installation, Path(scratch), options, progress)
     except (_NoCurve, GuestFailed, UserError, NumalabError) as error:
         return Crossing(rate_mbit_s, complaint=str(error))
     names = [node.name for node in all_nodes(options.nodes)]
-    return Crossing(rate_mbit_s, said, cluster_commands.counts_text(names, counts, rate_mbit_s))
+    return Crossing(rate_mbit_s, output, cluster_commands.counts_text(names, counts, rate_mbit_s))
 
 
 def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
@@ -107,8 +114,8 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
             raise _NoCurve(f"there is no {command[0]} here; {MPI_REMEDY}")
         done = starting.run(command, shell_variables.for_builders(), cwd=scratch)
         if done.returncode != 0:
-            said = done.stderr.rstrip()
-            raise _NoCurve(f"{kernel.name} does not compile with {SOURCE}:\n{said}")
+            output = done.stderr.rstrip()
+            raise _NoCurve(f"{kernel.name} does not compile with {SOURCE}:\n{output}")
 
 
 def _run(

@@ -36,20 +36,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explored(Based):
-    """What was found. found: all samples, and what a reader has to know of them."""
+    """What an exploration of a lab measured on this machine. print() shows report.
 
-    found: Measurements = field(repr=False)
+    Attributes:
+        measurements: all runs, and what a reader has to know of them.
+    """
+
+    measurements: Measurements = field(repr=False)
 
     @captioned
     def figure(self) -> Figure:
-        return exploration_figure(self.found)
+        return exploration_figure(self.measurements)
 
     @captioned
     def pages_figure(self) -> Figure:
         """Of streams: where pages lived on a virtual machine. Raises NothingToDraw."""
-        drawn = pages_figure(self.found)
+        drawn = pages_figure(self.measurements)
         if drawn is None:
-            trouble = self.found.virtual.trouble if self.found.virtual else None
+            trouble = self.measurements.virtual.trouble if self.measurements.virtual else None
             raise NothingToDraw(
                 trouble
                 or "no virtual machine was looked at; this node's own pages, if it has "
@@ -61,18 +65,18 @@ class Explored(Based):
     def parting_bytes(self) -> int | None:
         """Of tables: the smallest from which on dependent loads take longer on small pages; None
         where they do not, or where something else was explored."""
-        return self.found.exploration.what.divergence_bytes(self.found)
+        return self.measurements.exploration.what.divergence_bytes(self.measurements)
 
     @property
     def report(self) -> str:
         """The tables and sentences of ./numalab explore."""
-        return printed(lambda console: explore_report.show(self.found, console))
+        return printed(lambda console: explore_report.show(self.measurements, console))
 
     def save(self, path: str | Path) -> Path:
         """Writes all samples, as ./numalab explore --json does. Raises UserError."""
         path = Path(path)
         try:
-            write_json(path, self.found.json_data())
+            write_json(path, self.measurements.json_data())
         except OSError as error:
             raise UserError(f"{path} can't be written: {reason_of(error)}") from error
         return path
@@ -89,21 +93,23 @@ def measure(
     NumalabError, and Interrupted where not even one sample was taken."""
     progress("building")
     build_explorations(installation, [installation.exploration(chosen.lab).name])
-    found = explore.explore(installation, chosen, monitor.describe_node(installation), progress)
-    if not found.runs:
+    measurements = explore.explore(
+        installation, chosen, monitor.describe_node(installation), progress
+    )
+    if not measurements.runs:
         raise Interrupted
     what = chosen.what
     machine = what.virtual_machine()
-    if machine and found.node["numa_nodes"] == 1 and not found.interrupted:
-        found = _add_pages(installation, what, machine, found, progress)
-    return found
+    if machine and measurements.node["numa_nodes"] == 1 and not measurements.interrupted:
+        measurements = _add_pages(installation, what, machine, measurements, progress)
+    return measurements
 
 
 def _add_pages(
     installation: Installation,
     experiment: Experiment,
     virtual: VirtualMachine,
-    found: Measurements,
+    measurements: Measurements,
     progress: Callable[[str], None],
 ) -> Measurements:
     """Return it with what a virtual machine shows, or why it does not."""
@@ -114,10 +120,12 @@ def _add_pages(
             place = places.get(machine, [installation.probe], progress)
             seen, interrupted = explore.observe_pages(installation, experiment, place, progress)
     except (KeyboardInterrupt, Interrupted):
-        return replace(found, interrupted=True)
+        return replace(measurements, interrupted=True)
     except (UserError, NumalabError) as error:
-        return replace(found, virtual=VirtualPages({"name": virtual.name}, {}, trouble=str(error)))
-    return replace(found, virtual=seen, interrupted=interrupted)
+        return replace(
+            measurements, virtual=VirtualPages({"name": virtual.name}, {}, trouble=str(error))
+        )
+    return replace(measurements, virtual=seen, interrupted=interrupted)
 
 
 def explored(

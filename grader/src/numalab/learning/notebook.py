@@ -44,11 +44,11 @@ from numalab.grading.handed_in import complaint_of
 from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
-from numalab.learning.api import OpenLab, Size, open_lab
+from numalab.learning.api import LearnerLab, Size, find_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.comparing import Measured, StartingRuns, rows, table
 from numalab.learning.crossing import Crossing
-from numalab.learning.first_said import keep_first_said, keep_record
+from numalab.learning.initial_answers import keep_initial_answers, keep_record
 from numalab.learning.predictions import (
     PredictedOn,
     Value,
@@ -59,7 +59,7 @@ from numalab.learning.predictions import (
 )
 from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
-from numalab.learning.run import Graded, Run, check_file
+from numalab.learning.run import GradedRun, Run, check_file
 from numalab.learning.sources import Source
 from numalab.learning.sweep import Sweep
 from numalab.terminal import WIDTH
@@ -89,11 +89,12 @@ class ProgressLine:
 
 
 @dataclass(frozen=True)
-class NotebookLab(OpenLab):
-    """A lab whose files lie in notebooks/NN_name/, with predictions and questions."""
+class NotebookLab(LearnerLab):
+    """A lab in a notebook: its files are in notebooks/NN_name/, and it has predictions, questions
+    and explanations. What LearnerLab raises, a cell shows as a sentence."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    looked_at: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
+    case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
 
     @contextmanager
     def _line(self) -> Iterator[None]:
@@ -105,7 +106,7 @@ class NotebookLab(OpenLab):
             self.line.clear()
 
     def run(self, *args: Any, **kwargs: Any) -> Run:
-        """As OpenLab.run."""
+        """Build a kernel, run it, and return what was recorded: see help(LearnerLab.run)."""
         with self._line():
             run = super().run(*args, **kwargs)
         keep_record(self.folder, run.records)
@@ -122,8 +123,8 @@ class NotebookLab(OpenLab):
         size: Size = "quick",
         label: str = "yours",
         afresh: bool = False,
-    ) -> Graded:
-        """As OpenLab.grade."""
+    ) -> GradedRun:
+        """See LearnerLab.grade."""
         with self._line():
             graded = super().grade(
                 language, source, files=files, size=size, label=label, afresh=afresh
@@ -133,27 +134,35 @@ class NotebookLab(OpenLab):
         return graded
 
     def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
-        """As OpenLab.sweep."""
+        """See LearnerLab.sweep."""
         with self._line():
             return super().sweep(*args, **kwargs)
 
     def across(self, *args: Any, **kwargs: Any) -> Crossing:
-        """As OpenLab.across."""
+        """See LearnerLab.across."""
         with self._line():
             return super().across(*args, **kwargs)
 
     # ---- predictions, questions and explanations
 
     def predict(self, **values: Value | None) -> None:
-        """Keeps what you expect; None: not yet. What you say first stays beside what you change
-        it to."""
+        """Keep what you expect, and print it. A changed value keeps your first one.
+
+        Args:
+            values: a number or a text by the prediction's name; None: not predicted yet. A share
+                is between 0 and 1.
+
+        Raises:
+            UserError: a value is neither a number nor a text, or a share is not one.
+            NumalabError: the predictions can't be written.
+        """
         before = read_predictions(self.folder)
         kept = keep_predictions(self.folder, values, self._predicted_on())
         new = {name: said.first for name, said in kept.items() if name not in before}
-        keep_first_said(self.folder, "prediction", new, now())
+        keep_initial_answers(self.folder, "prediction", new, now())
         for name in values:
             if name in kept:
-                print(f"{words(name)}: {kept[name].said}")
+                print(f"{words(name)}: {kept[name].text}")
         missing = [words(name) for name in values if name not in kept]
         if missing:
             print(f"Not predicted yet: {', '.join(missing)}.")
@@ -169,34 +178,48 @@ class NotebookLab(OpenLab):
         return PredictedOn(str(node["name"]), alike(node))
 
     def compare(self, **measured: Measured) -> None:
-        """Shows what was predicted beside what was measured, here or by others; what is not
-        predicted yet is not shown.
+        """Print a table of predictions and measured values, by yourself or published. A value is
+        hidden as long as its prediction is missing.
 
-        measured: of each prediction a value; or, where it is about the starting code, a run of
-        yours and what is asked of it, a criterion's name or a function of a run. Then the same is
-        asked of the starting code's run, which is kept since it was made, or made now. Raises
-        NumalabError, UserError and Interrupted."""
+        Args:
+            measured: by the prediction's name a value; or, for a prediction on the starting code, a
+                run of yours with a criterion's name or a function that makes a value of a run. The
+                same value is then taken from the starting code's run, which is made now if none was
+                kept.
+
+        Raises:
+            UserError, NumalabError: a value can't be had.
+            Interrupted: you interrupted the starting code's run.
+        """
         published = read_published(self.installation.solution_folder(self.name))
         with self._line():
             kept = read_predictions(self.folder)
-            found = list(rows(kept, measured, published, StartingRuns(self).of))
+            found = list(rows(kept, measured, published, StartingRuns(self).find))
         print(table(found))
         asked = (given[0] for given in measured.values() if isinstance(given, tuple))
         for warning in dict.fromkeys(warning for run in asked for warning in run.warnings):
             print(textwrap.fill(warning, WIDTH))
 
     def question(self, name: str, answer: str = "") -> None:
-        """Asks, and checks the answer if there is one; the first one is kept. Raises UserError and
-        NumalabError."""
+        """Print a question of the lab, and check an answer. Your first answer is kept.
+
+        Args:
+            name: the question's name.
+            answer: the letter of a choice; left out or empty: only the question is printed.
+
+        Raises:
+            UserError: there is no such question or choice.
+            NumalabError: the answers can't be read or written.
+        """
         question = find_question(self.installation, self.name, name)
-        print(question.asked())
+        print(question.question_text())
         if not answer.strip():
             print("\nNo answer yet: write a letter between the quotes, and run the cell again.")
             return
         letter = question.letter(answer)
         first, is_new = first_answer(self.folder, name, letter)
         if is_new:
-            keep_first_said(self.folder, "question", {name: letter}, now())
+            keep_initial_answers(self.folder, "question", {name: letter}, now())
         before = f" (Your first answer was {first}.)" if first != letter else ""
         print(f"\n{question.checked(letter)}{before}")
 
@@ -209,9 +232,18 @@ class NotebookLab(OpenLab):
         code: str = "",
         language: str | None = None,
     ) -> None:
-        """Shows what a kernel with a mistake did, and asks about it; answers: a letter for each
-        question, such as "b,a,c". seed: "today" or a number; owner, code: as your instructor sent
-        them, and then your first answers are kept. Raises UserError and NumalabError."""
+        """Print the report of a kernel with a mistake, and questions on it; check your answers.
+
+        Args:
+            answers: a letter for each question, such as "b,a,c"; left out: no check.
+            seed: "today" or a number, to study alone.
+            owner, code: as your instructor sent them; then your first answers are kept.
+            language: "c" or "fortran"; left out: as the case is drawn. It counts only with seed.
+
+        Raises:
+            UserError: seed and owner or code together, or letters that are no choices.
+            NumalabError: the case can't be run.
+        """
         if not seed and not (owner or code):
             print(
                 'No case yet: write seed="today" (or a number), or owner= and code= as they '
@@ -224,14 +256,14 @@ class NotebookLab(OpenLab):
         whose = chosen_seed(seed, date.today()) if seed else seed_of_code(owner, code)
         case = make_case(self.installation, self.declared, whose, language if seed else None)
         chosen = chosen_by_letters(case, answers) if answers.strip() else None
-        if case.name not in self.looked_at:
+        if case.name not in self.case_runs:
             with (
                 self._line(),
                 self.installation.lock(self.progress),
                 VirtualPlaces(self.installation, GuestOptions()) as places,
             ):
-                self.looked_at[case.name] = run_case(self.installation, case, places, self.progress)
-        for line in report_lines(case, self.looked_at[case.name], WIDTH):
+                self.case_runs[case.name] = run_case(self.installation, case, places, self.progress)
+        for line in report_lines(case, self.case_runs[case.name], WIDTH):
             print(line.plain.rstrip())
         for question in case.questions:
             print("\n" + "\n".join(question_lines(question, WIDTH)))
@@ -245,8 +277,16 @@ class NotebookLab(OpenLab):
             print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
     def explain(self, text: str, *, replace: bool = False) -> None:
-        """Keeps what you say of your result, in about three sentences; the next grading keeps it,
-        too. replace: as of write. Raises UserError and NumalabError."""
+        """Keep your explanation of your result as a file to hand in; gradings keep it, too.
+
+        Args:
+            text: about three sentences; empty: nothing is kept.
+            replace: whether to replace the file whatever is in it, as for write().
+
+        Raises:
+            UserError: it is too long, or the file is not what a cell wrote last.
+            NumalabError: the file can't be written.
+        """
         told = text.strip()
         if not told:
             print("Nothing said yet: write between the quotes, and run the cell again.")
@@ -264,8 +304,13 @@ class NotebookLab(OpenLab):
             print(f"It has {count} sentences. Which {explanation.ASKED_FOR} say it all?")
 
     def show(self, draw: Callable[..., Figure], *args: Any, **kwargs: Any) -> Figure | None:
-        """The figure, or the sentence that says why there is none: lab.show(run.touch_map). So a
-        kernel that does not work yet does not keep the cells below from being run."""
+        """Return a figure, or print why there is none and return None, so that the cells below can
+        be run with a kernel that does not work yet: lab.show(run.touch_map).
+
+        Args:
+            draw: a method that draws, such as run.touch_map, not its result.
+            args, kwargs: what to call it with.
+        """
         try:
             return draw(*args, **kwargs)
         except NothingToDraw as error:
@@ -278,9 +323,18 @@ class NotebookLab(OpenLab):
         self, name: str, text: str, *, replace: bool = False,
         again: str = "lab.write(..., replace=True)",
     ) -> Path:  # fmt: skip
-        """Keeps a cell's text as a file of the lab. replace: whatever is there, of which a copy is
-        kept; again: how that is written. Raises UserError where the file is not what a cell of this
-        notebook wrote last, and NumalabError."""
+        """Write a text to a file of the lab, and return its path.
+
+        Args:
+            name: the file's name, such as kernel.c.
+            text: its new content.
+            replace: whether to replace the file whatever is in it; a copy of that is kept.
+            again: what the refusal tells you to write instead.
+
+        Raises:
+            UserError: the file is not what a cell of this notebook wrote last; it stays as it is.
+            NumalabError: the file can't be written.
+        """
         given = self._given().get(name)
         path = self.folder / name
         copy = CellFile(path, this_notebook(), given, again).write(text, replace=replace)
@@ -301,14 +355,16 @@ class NotebookLab(OpenLab):
         return texts
 
     def start(self) -> None:
-        """Puts the handout's files where there are none yet."""
+        """Write the starting code's files that are not there yet."""
         for name, text in self._given().items():
             CellFile(self.folder / name, this_notebook(), text, "").begin()
 
 
 def open_notebook(name: str) -> NotebookLab:
-    """A lab for a notebook, by its name or number. Raises UserError and NumalabError."""
-    opened = open_lab(name)
+    """Return a lab for a notebook, by its name or number, with its starting code in
+    notebooks/NN_name/ unless files are there. Raises UserError for another name, and
+    NumalabError."""
+    opened = find_lab(name)
     line = ProgressLine()
     folder = opened.installation.notebooks / opened.name
     lab = NotebookLab(opened.installation, opened.declared, folder, progress=line, line=line)
@@ -352,7 +408,7 @@ def _kernel(
     on_machine = opened.on(on) if on else opened
     path = opened.write(KERNEL_FILES[language], cell.text, replace=replace, again=cell.again)
     # By its text, since the file may be written to while this waits for its turn.
-    run = on_machine.run(language, cell.text, times=times).at_files(opened.folder)
+    run = on_machine.run(language, cell.text, times=times).placed_in(opened.folder)
     cell.names[into] = run
     print(run)
     print(_handing_in(opened, path, language))
@@ -380,7 +436,7 @@ def _labfile(cell: _Cell, lab: str, name: str, replace: bool) -> None:
     print(_handing_in(opened, path, str(cell.names.get("language", ""))))
 
 
-def _handing_in(lab: OpenLab, path: Path, language: str) -> str:
+def _handing_in(lab: LearnerLab, path: Path, language: str) -> str:
     """language: that is worked in, since the other kernel lies there as it was given; empty or of
     another lab's: not known."""
     shown = lab.installation.shown(path)

@@ -114,19 +114,19 @@ def explanation_prompt(notebook: Notebook) -> str:
     return asked[1][:1].upper() + asked[1][1:] if asked else ""
 
 
-def kits_notebook(installation: Installation, lab: str) -> Path:
+def given_notebook(installation: Installation, lab: str) -> Path:
     return installation.given_folder(lab) / NAME
 
 
-def with_notebooks(installation: Installation, labs: dict[str, Lab]) -> list[str]:
+def labs_with_notebook(installation: Installation, labs: dict[str, Lab]) -> list[str]:
     """Names of the labs that have one."""
-    return [name for name in labs if kits_notebook(installation, name).is_file()]
+    return [name for name in labs if given_notebook(installation, name).is_file()]
 
 
 def working_copy(installation: Installation, lab: str) -> tuple[Path, bool]:
     """The learner's copy, made if there is none and never overwritten; and whether it was made.
     Raises UserError for a lab that has no notebook, and NumalabError."""
-    source = kits_notebook(installation, lab)
+    source = given_notebook(installation, lab)
     if not source.is_file():
         raise UserError(
             f"{lab} has no notebook. Work with it as labs/{lab}/README.md says: ./numalab grade "

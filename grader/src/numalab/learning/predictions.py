@@ -42,7 +42,7 @@ class Prediction:
     on: PredictedOn | None = None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """Return both, as they are read."""
         last = f" (then {shown(self.last)})" if self.last != self.first else ""
         return f"{shown(self.first)}{last}"
@@ -88,10 +88,19 @@ def _predicted_on(data: Any) -> PredictedOn | None:
 
 
 def keep_predictions(
-    folder: Path, values: Mapping[str, Value | None], on: PredictedOn | None = None
+    folder: Path, values: Mapping[str, Value | None], predicted_on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
-    """Adds what has a value and returns all. A changed one keeps what was said first. on: the node
-    on which it is said. Raises UserError for what is no number or text, and NumalabError."""
+    """Add predictions that have a value, and return all. A changed one keeps its first value.
+
+    Args:
+        folder: the learner's, where predictions.json lies.
+        values: by name; None: not predicted yet.
+        predicted_on: this machine; None: not known.
+
+    Raises:
+        UserError: a value is neither a number nor a text.
+        NumalabError: they can't be written.
+    """
     kept = read_predictions(folder)
     for name, value in values.items():
         if value is None:
@@ -100,9 +109,9 @@ def keep_predictions(
         if complaint:
             raise UserError(f"{name} = {value!r}: {complaint}")
         if name not in kept:
-            kept[name] = Prediction(value, value, on)
+            kept[name] = Prediction(value, value, predicted_on)
         elif value != kept[name].last:
-            kept[name] = Prediction(kept[name].first, value, on)
+            kept[name] = Prediction(kept[name].first, value, predicted_on)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, {name: asdict(said) for name, said in kept.items()})

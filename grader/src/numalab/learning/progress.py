@@ -87,12 +87,12 @@ class LearnerProgress:
     failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     began_in: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def with_result(self, lab: str, language: str, result: Result, is_own: bool) -> LearnerProgress:
+    def add_result(self, lab: str, language: str, result: Result, is_own: bool) -> LearnerProgress:
         """is_own: it is the learner's work, not the handout."""
         best = {name: dict(results) for name, results in self.best.items()}
-        of_lab = best.setdefault(lab, {})
-        if is_own and result.is_better_than(of_lab.get(language)):
-            of_lab[language] = result
+        results = best.setdefault(lab, {})
+        if is_own and result.is_better_than(results.get(language)):
+            results[language] = result
         if result.interrupted and not result.having("fail"):
             return replace(self, best=best)  # whether anything fails is not known yet
         return LearnerProgress(
@@ -101,7 +101,7 @@ class LearnerProgress:
             {**self.began_in, lab: result.began_in},
         )
 
-    def of_lab(self, lab: Lab) -> dict[str, Result]:
+    def results_of(self, lab: Lab) -> dict[str, Result]:
         """The best results by language, of the criteria that the lab still has."""
         names = {criterion.name for criterion in lab.criteria}
         return {
@@ -123,14 +123,14 @@ class LearnerProgress:
                 if results
             },
             "failed": {lab: list(names) for lab, names in self.failed.items()},
-            "began_in": {lab: dict(of_lab) for lab, of_lab in self.began_in.items()},
+            "began_in": {lab: dict(functions) for lab, functions in self.began_in.items()},
         }
 
 
 def result_of(
     lab: Lab,
     verdict: Verdict,
-    at: datetime,
+    graded_at: datetime,
     quick: bool,
     is_untimed: bool,
     machines: Collection[str] | None,
@@ -140,13 +140,15 @@ def result_of(
     asked for, None: all that the lab has; interrupted: somebody did not wait for all of it. What
     was not looked at everywhere counts as not looked at, unless it has failed already."""
     statuses, earned = dict(verdict.statuses), verdict.earned
-    asked = set(lab.machines if machines is None else machines)
+    machine_names = set(lab.machines if machines is None else machines)
     left_out = tuple(
-        c.name for c in lab.criteria if _is_left_out(lab, c, statuses[c.name], is_untimed, asked)
+        c.name
+        for c in lab.criteria
+        if _is_left_out(lab, c, statuses[c.name], is_untimed, machine_names)
     )
     statuses |= dict.fromkeys(left_out, "not_gradable")
     return Result(
-        graded_at=at.isoformat(timespec="seconds"),
+        graded_at=graded_at.isoformat(timespec="seconds"),
         points=rounded_points(sum(p for name, p in earned.items() if statuses[name] == "pass")),
         gradable_points=sum(c.points for c in lab.criteria if statuses[c.name] not in UNGRADED),
         max_points=lab.max_points,
@@ -159,15 +161,15 @@ def result_of(
 
 
 def _is_left_out(
-    lab: Lab, criterion: Criterion, status: Status, is_untimed: bool, asked: Collection[str]
+    lab: Lab, criterion: Criterion, status: Status, is_untimed: bool, machine_names: Collection[str]
 ) -> bool:
     if criterion.kind == "timing":
         return is_untimed and status == "not_gradable"
     if criterion.kind != "evidence" or status == "fail":
         return False
     if criterion.on_machines:
-        return not set(lab.machines) <= set(asked)
-    return status == "not_gradable" and lab.machines[0] not in asked
+        return not set(lab.machines) <= set(machine_names)
+    return status == "not_gradable" and lab.machines[0] not in machine_names
 
 
 # ---- the file ------------------------------------------------------------------------------
@@ -228,9 +230,9 @@ def load_progress(store: Path) -> LearnerProgress:
         if isinstance(names, list)
     }
     began_in = {
-        lab: _names(of_lab)
-        for lab, of_lab in _table(data, "began_in").items()
-        if isinstance(of_lab, dict)
+        lab: _names(functions)
+        for lab, functions in _table(data, "began_in").items()
+        if isinstance(functions, dict)
     }
     return LearnerProgress(best, failed, began_in)
 
@@ -269,7 +271,7 @@ def keep_result(installation: Installation, lab: Lab, verdict: Verdict, result: 
     """Adds a grading of the learner's files in labs/. Raises NumalabError."""
     is_own = is_own_work(installation, lab, verdict.language)
     before = load_progress(installation.progress_file)
-    after = before.with_result(lab.name, verdict.language, result, is_own)
+    after = before.add_result(lab.name, verdict.language, result, is_own)
     save_progress(installation.progress_file, after)
 
 
@@ -357,7 +359,7 @@ def next_task(
     """Of the lab that was worked on last, of those that are begun and done in no language; else
     of the first of which hints were read, or that is not begun. None: all are done. hints: those
     that were seen, by lab."""
-    left = [(lab, progress.of_lab(lab)) for lab in labs]
+    left = [(lab, progress.results_of(lab)) for lab in labs]
     left = [(lab, results) for lab, results in left if not is_done(results)]
     if not left:
         return None

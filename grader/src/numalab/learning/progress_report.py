@@ -16,7 +16,7 @@ from numalab.judging.verdict import rounded_points
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
 from numalab.labs.hints import Levels
 from numalab.labs.quantities import FILE
-from numalab.learning.first_said import FirstSaid, said_words
+from numalab.learning.initial_answers import InitialAnswer, initial_answer_words
 from numalab.learning.progress import (
     LearnerProgress,
     Result,
@@ -30,13 +30,13 @@ from numalab.terminal import plain_table
 Hints = Mapping[str, Levels]  # by lab
 
 
-def hints_seen(lab: Lab, hints: Hints) -> int:
+def count_read_hints(lab: Lab, hints: Hints) -> int:
     """Over all of the lab's ladders."""
     levels = hints.get(lab.name, {})
     return sum(min(levels.get(ladder.topic, 0), len(ladder.levels)) for ladder in lab.hints)
 
 
-def _hints_there_are(lab: Lab) -> int:
+def _count_hints(lab: Lab) -> int:
     return sum(len(ladder.levels) for ladder in lab.hints)
 
 
@@ -60,7 +60,7 @@ def _day(result: Result) -> str:
 
 def _rows(table: Table, lab: Lab, results: Mapping[str, Result], hints: Hints) -> None:
     label = lab.name
-    shown_hints = str(hints_seen(lab, hints) or "")
+    shown_hints = str(count_read_hints(lab, hints) or "")
     if not results:
         state = "begun, not graded" if shown_hints else "not begun"
         table.add_row(label, "", "", "", shown_hints, Text(state, style="dim"))
@@ -79,15 +79,15 @@ def show_progress(
     labs: Sequence[Lab],
     progress: LearnerProgress,
     hints: Hints,
-    said: Mapping[str, Sequence[FirstSaid]] | None = None,
+    initial_answers: Mapping[str, Sequence[InitialAnswer]] | None = None,
 ) -> None:
-    """said: first, in notebooks, by lab."""
+    """Print a learner's progress and next task. initial_answers: by lab."""
     table = plain_table()
     for name in ("lab", "language", "points", "graded"):
         table.add_column(name, no_wrap=True)
     table.add_column("hints", justify="right")
     table.add_column("state", ratio=1)
-    results = {lab.name: progress.of_lab(lab) for lab in labs}
+    results = {lab.name: progress.results_of(lab) for lab in labs}
     for lab in labs:
         _rows(table, lab, results[lab.name], hints)
     console.print(table)
@@ -101,9 +101,12 @@ def show_progress(
         total += f", {points} of the {gradable} points that could be graded so far"
     console.print(Text(f"{total}.", style="bold"))
     for lab in labs:
-        if said and said.get(lab.name):
+        if initial_answers and initial_answers.get(lab.name):
             place = FILE if lab.is_variant else "its notebook"
-            console.print(f"First said in {place}, {lab.name}: {said_words(said[lab.name])}.")
+            console.print(
+                f"First said in {place}, {lab.name}: "
+                f"{initial_answer_words(initial_answers[lab.name])}."
+            )
     _show_task(console, next_task(labs, progress, hints))
 
 
@@ -125,9 +128,10 @@ def progress_json(
     labs: Sequence[Lab],
     progress: LearnerProgress,
     hints: Hints,
-    said: Mapping[str, Sequence[FirstSaid]] | None = None,
+    initial_answers: Mapping[str, Sequence[InitialAnswer]] | None = None,
 ) -> dict[str, Any]:
-    """All of it, for other tools. said: as show_progress."""
+    """All of it, for other tools. initial_answers: as
+    for show_progress."""
     task = next_task(labs, progress, hints)
     return {
         "schema": 1,
@@ -135,14 +139,16 @@ def progress_json(
             {
                 "lab": lab.name,
                 "title": lab.title,
-                "done": is_done(progress.of_lab(lab)),
+                "done": is_done(progress.results_of(lab)),
                 "results": [
                     {"language": language, "done": result.is_done, **result.json_data()}
-                    for language, result in progress.of_lab(lab).items()
+                    for language, result in progress.results_of(lab).items()
                 ],
-                "hints_seen": hints_seen(lab, hints),
-                "hints": _hints_there_are(lab),
-                "first_said": [asdict(entry) for entry in (said or {}).get(lab.name, ())],
+                "hints_seen": count_read_hints(lab, hints),
+                "hints": _count_hints(lab),
+                "first_said": [
+                    asdict(entry) for entry in (initial_answers or {}).get(lab.name, ())
+                ],
             }
             for lab in labs
         ],

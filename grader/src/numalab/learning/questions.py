@@ -38,12 +38,14 @@ def _masked(text: bytes, key: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(text, mask, strict=True))
 
 
-def seal(question: str, says: Mapping[str, str], right: str) -> dict[str, str]:
+def seal(question: str, says: Mapping[str, str], correct: str) -> dict[str, str]:
     """By choice, what opened returns; with the salt, as text."""
     salt = secrets.token_bytes(_SALT_BYTES)
     sealed = {"salt": salt.hex()}
     # Of one length, or the length would tell which choice has the sentence that is known.
-    texts = {choice: json.dumps([choice == right, said]).encode() for choice, said in says.items()}
+    texts = {
+        choice: json.dumps([choice == correct, said]).encode() for choice, said in says.items()
+    }
     longest = max(map(len, texts.values()))
     for choice, text in texts.items():
         text = text.ljust(longest)
@@ -76,7 +78,7 @@ ANSWERS_FILE = "answers.json"
 
 
 @dataclass(frozen=True)
-class Asked(ABC):
+class QuizQuestion(ABC):
     """A question, and a way to check an answer. choices: texts by letter."""
 
     name: str
@@ -84,10 +86,10 @@ class Asked(ABC):
     choices: Mapping[str, str]
 
     @abstractmethod
-    def _told(self, letter: str) -> tuple[bool, str]:
+    def _check(self, letter: str) -> tuple[bool, str]:
         """Whether a choice is right, and what is said to it."""
 
-    def asked(self) -> str:
+    def question_text(self) -> str:
         """The question with its choices."""
         lines = textwrap.wrap(self.text, WIDTH)
         for letter, choice in self.choices.items():
@@ -109,33 +111,33 @@ class Asked(ABC):
 
     def checked(self, answer: str) -> str:
         """Whether an answer is right, and why. Raises UserError where it is no choice."""
-        is_right, said = self._told(self.letter(answer))
+        is_right, said = self._check(self.letter(answer))
         return textwrap.fill(f"{'Right.' if is_right else 'Not yet.'} {said}", WIDTH)
 
 
 @dataclass(frozen=True)
-class Question(Asked):
-    """right: the letter of the right choice; says: a sentence for each choice, on why it is right
-    or what speaks against it."""
+class AnsweredQuestion(QuizQuestion):
+    """correct: the letter of the correct choice; says: a sentence for each choice, on why it is
+    right or what speaks against it."""
 
-    right: str
+    correct: str
     says: Mapping[str, str]
 
-    def _told(self, letter: str) -> tuple[bool, str]:
-        return letter == self.right, self.says[letter]
+    def _check(self, letter: str) -> tuple[bool, str]:
+        return letter == self.correct, self.says[letter]
 
 
 @dataclass(frozen=True)
-class SealedQuestion(Asked):
+class SealedQuestion(QuizQuestion):
     """Of a student's edition."""
 
     sealed: Mapping[str, str]
 
-    def _told(self, letter: str) -> tuple[bool, str]:
+    def _check(self, letter: str) -> tuple[bool, str]:
         return opened(self.name, self.sealed, letter)
 
 
-def load_questions(installation: Installation, lab: str) -> dict[str, Question]:
+def load_questions(installation: Installation, lab: str) -> dict[str, AnsweredQuestion]:
     """All of a lab by name, in order. Raises NumalabError where questions and answers differ."""
     asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
     answers = read_table(installation.solution_folder(lab) / "answers.toml", NumalabError, None)
@@ -148,10 +150,10 @@ def load_questions(installation: Installation, lab: str) -> dict[str, Question]:
         answer = answers.table(name, ("right", "says"))
         choices = question.table("choices", None).text_values()
         says = answer.table("says", None).text_values()
-        right = answer.text("right")
-        if list(says) != list(choices) or right not in choices:
+        correct = answer.text("right")
+        if list(says) != list(choices) or correct not in choices:
             answer.fail("its choices are not those of the question")
-        questions[name] = Question(name, question.text("text"), choices, right, says)
+        questions[name] = AnsweredQuestion(name, question.text("text"), choices, correct, says)
     return questions
 
 
@@ -168,9 +170,9 @@ def _sealed_questions(installation: Installation, lab: str) -> dict[str, SealedQ
     return questions
 
 
-def find_question(installation: Installation, lab: str, name: str) -> Asked:
+def find_question(installation: Installation, lab: str, name: str) -> QuizQuestion:
     """Raises UserError and NumalabError."""
-    questions: Mapping[str, Asked]
+    questions: Mapping[str, QuizQuestion]
     questions = (
         _sealed_questions(installation, lab)
         if installation.is_edition

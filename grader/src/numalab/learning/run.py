@@ -41,44 +41,58 @@ if TYPE_CHECKING:
 Drawn = TypeVar("Drawn")
 
 
-def open_installation() -> Installation:
+def find_own_installation() -> Installation:
     """The kit that this package belongs to, with the preset that NUMALAB_PRESET names."""
     return find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
 
 
 @dataclass(frozen=True)
 class Run(Based):
-    """What came of a kernel. seen: places and their evidence, this node first; where: the place
-    that was asked for; verdict: of the criteria that were looked at. records: the evidence as
-    it is stored; is_recorded: it comes from a file of the kit's, and from another day."""
+    """What a run of your kernel recorded, and what the criteria say of it. print() shows summary.
+
+    Attributes:
+        label: how pictures call it.
+        where: the place it is about: "here", or a virtual machine's name.
+        places: names of places with their evidence, this machine first.
+        verdict: verdicts of the criteria that were judged.
+        records: the evidence as it is stored, a record for each of places.
+        is_recorded: whether it comes from a file of numalab's, so that nothing ran now.
+    """
 
     installation: Installation = field(repr=False)
     lab: Lab = field(repr=False)
     label: str
     where: str
-    seen: tuple[tuple[str, Evidence], ...] = field(repr=False)
+    places: tuple[tuple[str, Evidence], ...] = field(repr=False)
     verdict: Verdict = field(repr=False)
     records: tuple[Json, ...] = field(repr=False)
     is_recorded: bool = False
 
     @property
     def evidence(self) -> Evidence:
-        """Of the place that was asked for, or of this node where nothing was run there."""
-        return dict(self.seen).get(self.where, self.here)
+        """Return the evidence of `where`, or of this machine where nothing was run there."""
+        return dict(self.places).get(self.where, self.here)
 
     @property
     def here(self) -> Evidence:
-        """Of this node, on which times are taken."""
-        return self.seen[0][1]
+        """Return the evidence of this machine, on which times are taken."""
+        return self.places[0][1]
 
     def on(self, machine: str) -> Self:
-        """Return the same, to be looked at as it was seen on one of the lab's virtual nodes: what
-        is asked of it, and pictures. Where it was not seen there, values are None. Raises
-        UserError for a machine that is none of them."""
-        known = list(dict.fromkeys((*(where for where, _ in self.seen), *self.lab.machines)))
+        """Return the same run, with criterion(), value() and pictures of one of the lab's virtual
+        machines. Nothing is run: value() is None if the run did not include that machine.
+
+        Args:
+            machine: name of a machine that the lab is graded on, or "here".
+
+        Raises:
+            UserError: for another name.
+        """
+        known = list(dict.fromkeys((*(where for where, _ in self.places), *self.lab.machines)))
         if machine not in known:
             raise UserError(
-                f"{self.lab.name} is not graded on '{machine}'{near(machine, known)}. It is on "
+                f"{self.lab.name} is not graded on '{machine}'{suggestion(machine, known)}. It "
+                "is on "
                 f"{listed(known)}"
             )
         return replace(self, where=machine)
@@ -89,28 +103,28 @@ class Run(Based):
 
     @property
     def compiler_output(self) -> str:
-        """What the compiler and the linker said, errors or warnings."""
+        """Return errors and warnings of the compiler and the linker; empty if there are none."""
         build = self.evidence.build
         return "\n".join(text for text in (build.message, build.output) if text)
 
     def criterion(self, name: str) -> CriterionVerdict:
-        """What is said of a criterion, at the place that was asked for if it was judged there.
-        Raises UserError."""
+        """Return the verdict on a criterion, at `where` if it was judged there, else at the first
+        place. Raises UserError for a name that was not judged."""
         verdicts = [verdict for verdict in self.verdict.criteria if verdict.name == name]
         if not verdicts:
             names = [verdict.name for verdict in self.verdict.criteria]
             raise UserError(
-                f"nothing was judged by the name {name}{near(name, names)}. There is: "
+                f"nothing was judged by the name {name}{suggestion(name, names)}. There is: "
                 f"{', '.join(dict.fromkeys(names))}"
             )
         own = (verdict for verdict in verdicts if verdict.where == self.where)
         return next(own, verdicts[0])
 
     def value(self, name: str) -> float | None:
-        """What was measured for a criterion, in its unit; None: nothing, or not at the place that
-        was asked for. Raises UserError."""
+        """Return the value of a criterion in its unit (shares from 0 to 1), or None if nothing was
+        measured, or nothing was run at `where`. Raises UserError for a name that was not judged."""
         found = self.criterion(name).value
-        return found if self.where in dict(self.seen) else None
+        return found if self.where in dict(self.places) else None
 
     def is_of_starting_code(self, name: str) -> bool:
         """Return whether a criterion holds starting code against itself: a speed over its own,
@@ -122,13 +136,21 @@ class Run(Based):
         return self.here.is_starting_code or own in self.here.unchanged_files
 
     def looks(self, kind: str, role: str = SUBMISSION) -> tuple[Any, ...]:
-        """What was seen on this node of one kind of evidence, by its name in evidence/kinds.py,
-        look by look. role: "submission" is the kernel that was run; "solution" and "handout" are
-        the kit's own, where they were looked at beside it. Raises UserError."""
+        """Return evidence of one kind that was recorded on this machine, one entry for each time
+        that it was taken.
+
+        Args:
+            kind: name of a kind of evidence, by grader/src/numalab/evidence/kinds.py.
+            role: "submission" for your kernel; "solution" or "handout" for numalab's own, where
+                they ran for comparison.
+
+        Raises:
+            UserError: for a kind that does not exist.
+        """
         by_name = {known.name: known for known in KINDS}
         if kind not in by_name:
             raise UserError(
-                f"there is no evidence '{kind}'{near(kind, list(by_name))}. There is: "
+                f"there is no evidence '{kind}'{suggestion(kind, list(by_name))}. There is: "
                 f"{', '.join(by_name)}"
             )
         return self.here.of(by_name[kind], role)
@@ -146,7 +168,7 @@ class Run(Based):
             self._fail_by_kernel(str(error))
             raise
 
-    def _fail_by_kernel(self, told: str) -> None:
+    def _fail_by_kernel(self, consequence: str) -> None:
         """Where it is the kernel's doing that there is nothing to draw, which what is told does not
         say. Raises NothingToDraw."""
         failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
@@ -154,12 +176,17 @@ class Run(Based):
             return
         # What the compiler said stands below the kernel.
         why = failed[0] if self.is_built else self.evidence.build.message
-        raise NothingToDraw(f"{why}\nSo {told}.") from None
+        raise NothingToDraw(f"{why}\nSo {consequence}.") from None
 
     @captioned
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
-        """Who wrote each page first, and who uses it; on this node where nothing was traced at
-        the place that was asked for."""
+        """Draw who wrote each page first, and who uses it: at `where`, or on this machine where
+        nothing was traced there.
+
+        Args:
+            beside: further runs to draw with this one.
+            arrays: names of the arrays to draw; left out: all.
+        """
         from numalab.reports.figures import touch_figure
 
         def draw() -> Figure:
@@ -172,8 +199,8 @@ class Run(Based):
 
     @captioned
     def threads(self, *beside: Run, file: str | None = None) -> Figure:
-        """Where the kernel's threads may run; file: threads or ranks under a file that is
-        handed in."""
+        """Draw on which PUs the kernel's threads may run. file: a file that is handed in, to draw
+        the threads or ranks that were run under it."""
         from numalab.reports.figures import sittings, thread_figure
 
         if file is not None:
@@ -192,7 +219,7 @@ class Run(Based):
 
     @captioned
     def work(self, *beside: Run, part: str | None = None) -> Figure:
-        """CPU time of each thread. part: one of the lab's kernels only."""
+        """Draw the CPU time of each thread. part: one of the lab's kernels; left out: all."""
         from numalab.reports.figures import work_figure
 
         parts = None if part is None else [part]
@@ -200,23 +227,23 @@ class Run(Based):
 
     @captioned
     def lines(self, *beside: Run, part: str | None = None) -> Figure:
-        """Which threads write which cache lines. part: one of the lab's kernels."""
+        """Draw which threads write which cache lines. part: one of the lab's kernels."""
         from numalab.reports.figures import lines_figure
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
     @captioned
     def answers(self, *beside: Run, part: str | None = None) -> Figure:
-        """How the kernel answered series that were drawn, by what they were drawn as. part: one of
-        the lab's kernels, else the first that was asked."""
+        """Draw how the kernel answered series that were drawn at random, by the kind of each. part:
+        one of the lab's kernels; left out: the first that answered."""
         from numalab.reports.figures import answers_figure
 
         return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
 
     @captioned
     def placing(self, *beside: Run, file: str | None = None) -> Figure:
-        """Where memory is that the kernel places: arrays by NUMA node; file: that of a program
-        under a policy file that is handed in."""
+        """Draw how many pages of each array are on each NUMA node. file: a policy file that is
+        handed in, to draw the memory of a program that was run under it."""
         from numalab.reports.figures import homes_figure
 
         if file is not None:
@@ -225,16 +252,23 @@ class Run(Based):
 
     @captioned
     def groups(self, *beside: Run) -> Figure:
-        """What control groups left a job and another program: PUs, and where their pages live."""
+        """Draw which PUs control groups left a job and another program, and on which NUMA nodes
+        their pages are."""
         from numalab.reports.figures import groups_figure
 
         return self._drawn(lambda: groups_figure(self._labelled(beside)))
 
     @captioned
     def timing(self, criterion: str | None = None) -> Figure:
-        """The generations of a criterion, of the first that was timed if none is named, and the
-        interval of their median. Raises NothingToDraw, also for starting code's speed over its
-        own."""
+        """Draw the rounds of a timed criterion, and the interval of their median.
+
+        Args:
+            criterion: its name; left out: the first that was timed.
+
+        Raises:
+            NothingToDraw: nothing was timed, or the starting code's speed over itself is asked for.
+            UserError: for a criterion that was not timed.
+        """
         from numalab.reports.figures import timing_figure
 
         accounts = timing_accounts(self.lab, self.verdict, self.here)
@@ -252,7 +286,8 @@ class Run(Based):
             raise NothingToDraw(f"nothing was timed: {why}")
         if criterion is not None and criterion not in names:
             raise UserError(
-                f"{criterion} was not timed{near(criterion, names)}. Timed were: {', '.join(names)}"
+                f"{criterion} was not timed{suggestion(criterion, names)}. Timed were: "
+                f"{', '.join(names)}"
             )
         first = next(name for name in names if name not in own) if criterion is None else criterion
         chosen = names.index(first)
@@ -260,11 +295,11 @@ class Run(Based):
 
     @captioned
     def modelled(self) -> Figure:
-        """What it would cost on the described machine that it was run on: modelled from published
-        rates, not timed."""
+        """Draw what the kernel's pages would cost on the described machine that it was run on:
+        modelled from published rates, not timed."""
         from numalab.reports.figures import modelled_figure
 
-        found = modelled_of(self.installation, self.lab, self.seen)
+        found = modelled_of(self.installation, self.lab, self.places)
         if not found:
             machine = self.lab.machines[0]
             self._fail_by_kernel("nothing is modelled")
@@ -276,8 +311,8 @@ class Run(Based):
 
     @captioned
     def roofline(self, part: str | None = None) -> Figure:
-        """What the loop's flops per byte allow, by the rate of the probe that was timed beside it,
-        and what was reached. part: one of the lab's kernels; else the first that has one."""
+        """Draw a roofline: what the loop's flops per byte allow at the rate of the reference loop,
+        and what was reached. part: one of the lab's kernels; left out: the first that has one."""
         from numalab.reports.figures import roofline_figure
 
         accounts = timing_accounts(self.lab, self.verdict, self.here)
@@ -294,8 +329,8 @@ class Run(Based):
 
     @captioned
     def messages(self) -> Figure:
-        """What messages took over their sizes; once what is asked for is predicted, beside what was
-        published for hydra."""
+        """Draw message latencies over sizes; once they are predicted, with those published for
+        hydra."""
         from numalab.reports.figures import latency_figure
 
         is_told = is_predicted(self.lab, self.verdict)
@@ -304,13 +339,13 @@ class Run(Based):
 
     @captioned
     def memory(self) -> Figure:
-        """What the large table takes, and how much of it sits on huge pages."""
+        """Draw how much memory the large table takes, and how much of it is on huge pages."""
         from numalab.reports.figures import memory_figure
 
         return self._drawn(lambda: memory_figure(self.here))
 
     def topology(self) -> Figure:
-        """The node on which it was run."""
+        """Draw the machine of `where`, or this one where nothing was run there."""
         from numalab.reports.figures import topology_figure
 
         return topology_figure(self.evidence.node)
@@ -319,7 +354,7 @@ class Run(Based):
 
     @property
     def summary(self) -> str:
-        """In a few lines what was seen and what the compiler said."""
+        """Return a few lines: the verdicts, and errors and warnings of the build."""
         shown = [c for c in self.verdict.criteria if self.is_recorded is False or c.where != "here"]
         verdict = replace(self.verdict, criteria=tuple(shown))
         title = (
@@ -333,10 +368,10 @@ class Run(Based):
         return self.noted(self.summary)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the evidence of the place that was asked for, or of this node where nothing was
-        run there, as load_run reads it back."""
+        """Write the evidence of `where`, or of this machine where nothing was run there, as a JSON
+        file, and return its path. Raises UserError if it can't be written."""
         path = Path(path)
-        places = [where for where, _ in self.seen]
+        places = [where for where, _ in self.places]
         record = self.records[places.index(self.where) if self.where in places else 0]
         try:
             write_json(path, record, indent=None)
@@ -346,18 +381,23 @@ class Run(Based):
 
 
 @dataclass(frozen=True)
-class Graded(Run):
-    """A run with times and points. told: what ./numalab grade shows of it."""
+class GradedRun(Run):
+    """A run with times and points. print() shows report.
 
-    told: str = field(default="", repr=False)
+    Attributes:
+        report_text: what ./numalab grade shows.
+    """
+
+    report_text: str = field(default="", repr=False)
 
     @property
     def report(self) -> str:
-        """What ./numalab grade shows of it, and which texts it is of."""
-        return self.noted(self.told)
+        """Return what ./numalab grade shows, and which texts of files it is about."""
+        return self.noted(self.report_text)
 
     @property
     def status(self) -> str:
+        """Return the worst status of all criteria: "fail", "error", "inconclusive" or "pass"."""
         return self.verdict.status
 
     def __str__(self) -> str:
@@ -369,7 +409,7 @@ def load_run(
 ) -> Run:
     """A stored record. lab: that it is of, left out: by its name. Raises NumalabError where it is
     none."""
-    installation = installation or open_installation()
+    installation = installation or find_own_installation()
     record = read_record.load_record(path)
     evidence = read_record.evidence_of(record)
     lab = lab or labs_and_variants(installation.root)[evidence.lab]
@@ -391,9 +431,9 @@ def load_run(
 # ---- helpers -----------------------------------------------------------------------
 
 
-def near(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" (did you mean {near[0]}?)" if near else ""
+def suggestion(word: str, known: Sequence[str]) -> str:
+    closest = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {closest[0]}?)" if closest else ""
 
 
 def check_file(lab: Lab, name: str) -> HandedFile:
@@ -402,7 +442,7 @@ def check_file(lab: Lab, name: str) -> HandedFile:
     if name not in names:
         has = f"It has {', '.join(names)}" if names else "It has none"
         raise UserError(
-            f"{lab.name} has no file '{name}' beside the kernel{near(name, names)}. {has}"
+            f"{lab.name} has no file '{name}' beside the kernel{suggestion(name, names)}. {has}"
         )
     return lab.files[names.index(name)]
 

@@ -51,9 +51,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Sweep(Based):
-    """rates_gb_s: of each setting one per round, by the bytes that the
-    lab's driver counts for a call. evidence: of the node. is_whole: nobody interrupted it;
-    complaint: why the kernel can't be measured."""
+    """Rates of a kernel over the number of threads. print() shows a table of medians.
+
+    Attributes:
+        part: the kernel that was timed; None if the lab has a single one.
+        rates_gb_s: rates of each setting, one per round, in 10^9 bytes per second, by the bytes
+            that the lab's driver counts for a call.
+        evidence: the record, with the machine it was measured on.
+        is_whole: whether it ran to its end; False if it was interrupted.
+        complaint: why the kernel can't be measured; empty if it was.
+    """
 
     lab: Lab = field(repr=False)
     part: str | None
@@ -64,7 +71,7 @@ class Sweep(Based):
 
     @property
     def curves(self) -> dict[str, dict[int, MedianInterval]]:
-        """By placement, over the number of threads: the median, and what holds it."""
+        """Return for each placement the median rate and its interval, by number of threads."""
         found: dict[str, dict[int, MedianInterval]] = {}
         for setting, rates in self.rates_gb_s.items():
             if rates:
@@ -118,19 +125,19 @@ def thread_counts(cores: int) -> tuple[int, ...]:
 
 
 def settings_of(
-    session: Session, threads: Sequence[int] | None, files: Sequence[str]
+    grading: Session, threads: Sequence[int] | None, files: Sequence[str]
 ) -> list[Setting]:
     """files: empty: the lab's own placement alone. Raises UserError."""
-    chosen = tuple(threads) if threads is not None else thread_counts(session.threads)
+    chosen = tuple(threads) if threads is not None else thread_counts(grading.threads)
     for number in chosen:
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise UserError(f"threads = {number!r}: write whole numbers from 1 on, such as [1, 2]")
-        if number > session.threads:
+        if number > grading.threads:
             raise UserError(
-                f"{number} threads are more than the {session.threads} cores of this node; what "
+                f"{number} threads are more than the {grading.threads} cores of this node; what "
                 "takes turns on a core measures the turns"
             )
-    known = {handed.file: handed.complaint for handed in session.record.handed_in}
+    known = {handed.file: handed.complaint for handed in grading.record.handed_in}
     for file in files:
         if known.get(file):
             raise UserError(f"{file} can't be used: {known[file]}")
@@ -142,7 +149,7 @@ def settings_of(
     return found
 
 
-def measure(session: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
+def measure(grading: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
     """Of a kernel that is built, as long as it finishes. Raises UserError where no bytes are
     counted of it, NumalabError, and Interrupted where that came before anything was measured."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
@@ -151,8 +158,8 @@ def measure(session: Session, part: str | None, settings: Sequence[Setting], rou
         for number in range(1, rounds + 1):
             for setting in random.sample(list(settings), len(settings)):
                 who = f"{setting.curve}, {setting.threads} threads"
-                session.progress(f"round {number} of {rounds}: {who}")
-                rates[setting] += _rates(session, part, setting)
+                grading.progress(f"round {number} of {rounds}: {who}")
+                rates[setting] += _rates(grading, part, setting)
     except _Ended as ended:
         complaint = str(ended)
     except (KeyboardInterrupt, Interrupted):
@@ -160,26 +167,26 @@ def measure(session: Session, part: str | None, settings: Sequence[Setting], rou
         if not any(rates.values()):
             raise
     kept = {setting: tuple(of_setting) for setting, of_setting in rates.items()}
-    return Sweep(session.lab, part, kept, session.evidence, is_whole, complaint)
+    return Sweep(grading.lab, part, kept, grading.evidence, is_whole, complaint)
 
 
-def _rates(session: Session, part: str | None, setting: Setting) -> Iterator[float]:
+def _rates(grading: Session, part: str | None, setting: Setting) -> Iterator[float]:
     """Of one process, by its best repetition; none where the node stood still meanwhile."""
-    variables = None if setting.file is None else session.handed(setting.file).variables
-    environment = monitor.worker_environment(session.lab, setting.threads, placement=variables)
-    worker = monitor.worker_option(SUBMISSION, session.program(SUBMISSION))
-    session.run(
-        GENERATION, [*worker, *repeating(session.effort, part, setting.threads)], environment
+    variables = None if setting.file is None else grading.handed(setting.file).variables
+    environment = monitor.worker_environment(grading.lab, setting.threads, placement=variables)
+    worker = monitor.worker_option(SUBMISSION, grading.program(SUBMISSION))
+    grading.run(
+        GENERATION, [*worker, *repeating(grading.effort, part, setting.threads)], environment
     )
-    newest = read_record.evidence_of(replace(session.record, runs=session.record.runs[-1:]))
+    newest = read_record.evidence_of(replace(grading.record, runs=grading.record.runs[-1:]))
     for generation in newest.of(GENERATION):
         if not generation.ok:
             ended = generation.roles[SUBMISSION].outcome
-            why = explain.outcome(ended, session.language) or "The kernel did not finish."
+            why = explain.outcome(ended, grading.language) or "The kernel did not finish."
             raise _Ended(f"{why} So no rate can be measured.")
         if not generation.bytes_moved:
             raise UserError(
-                f"no bytes are counted of {part or session.lab.name}, since a rate would say "
+                f"no bytes are counted of {part or grading.lab.name}, since a rate would say "
                 "nothing of memory; sweep another part"
             )
         best_s = min(generation.elapsed_s[SUBMISSION])

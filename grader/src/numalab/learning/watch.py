@@ -44,31 +44,31 @@ def _mark(path: Path) -> Mark | None:
     return Mark(status.st_size, status.st_mtime_ns, hashlib.sha256(content).hexdigest())
 
 
-def look(paths: Iterable[Path]) -> Marks:
+def read_marks(paths: Iterable[Path]) -> Marks:
     return {path: _mark(path) for path in paths}
 
 
-def changed(before: Marks, now: Marks) -> list[Path]:
+def changed(earlier: Marks, now: Marks) -> list[Path]:
     """The files with another content."""
 
     def digest(marks: Marks, path: Path) -> str | None:
         mark = marks.get(path)
         return mark.digest if mark else None
 
-    return [path for path in now if digest(before, path) != digest(now, path)]
+    return [path for path in now if digest(earlier, path) != digest(now, path)]
 
 
 def next_change(
-    graded: Marks, pause: Callable[[float], bool], look: Callable[[], Marks]
+    graded: Marks, pause: Callable[[float], bool], read_marks: Callable[[], Marks]
 ) -> Marks | None:
     """Waits until files differ from those that were graded, and for a moment no more from
     themselves. pause: waits so many seconds, and tells whether to stop waiting: then None."""
     while not pause(POLL_S):
-        marks = look()
+        marks = read_marks()
         while changed(graded, marks):
             if pause(SETTLE_S):
                 return None
-            again = look()
+            again = read_marks()
             if again == marks:
                 return marks
             marks = again
@@ -83,15 +83,15 @@ class Change:
     failing: tuple[str, ...]
 
 
-def change_of(before: Mapping[str, Status], now: Mapping[str, Status]) -> Change:
+def change_of(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> Change:
     """What was not graded before is news, too, such as times that are taken for the first time."""
-    news = {name: status for name, status in now.items() if before.get(name) != status}
+    news = {name: status for name, status in now.items() if earlier.get(name) != status}
     return Change(
         passing=tuple(name for name, status in news.items() if status == "pass"),
         failing=tuple(name for name, status in news.items() if status == "fail"),
     )
 
 
-def remembered(before: Mapping[str, Status], now: Mapping[str, Status]) -> dict[str, Status]:
+def remembered(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> dict[str, Status]:
     """The last that is known of each criterion; a grading without times leaves times alone."""
-    return {**before, **{name: status for name, status in now.items() if status in JUDGED}}
+    return {**earlier, **{name: status for name, status in now.items() if status in JUDGED}}

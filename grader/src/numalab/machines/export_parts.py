@@ -115,8 +115,8 @@ def _repeated(numbers: Iterable[int]) -> int | None:
 
 
 def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
-    """Return all cores in hwloc's order. Raises UserError, with `what` was read, where PUs are
-    missing, too many or there twice."""
+    """Return all cores in hwloc's order. what: was read, as messages name it. Raises UserError
+    where PUs are missing, too many or there twice."""
     if not export.pus:
         raise UserError(f"{what}: no PU is in it; {ANEW}")
     if len(export.pus) > MAX_PUS:
@@ -157,8 +157,8 @@ def _package_numbers(export: HwlocExport) -> dict[int, int]:
 def read_numa_nodes(
     export: HwlocExport, cores: Sequence[ExportedCore], what: str
 ) -> list[ExportedNode]:
-    """Return the NUMA nodes by Linux's numbers, with their cores. Raises UserError, with `what` was
-    read, where it can't be known which node has which core."""
+    """Return the NUMA nodes by Linux's numbers, with their cores. what: was read, as messages name
+    it. Raises UserError where it can't be known which node has which core."""
     if not export.numa_nodes:
         raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
     if len(export.numa_nodes) > MAX_NODES:

@@ -31,7 +31,7 @@ from numalab.portrait.record import Portrait
 from numalab.portrait.values import Occasion, portrait_of
 from numalab.processes import shell_variables
 
-WANTED_S = 60.0
+TARGET_S = 60.0
 LEAST_ROUNDS, MOST_ROUNDS = 3, 15  # 6 allow a 95 % interval of a median
 _NO_MEMORY = (
     "a process of the probe ended for lack of memory. End what else takes memory, or ask for more "
@@ -47,12 +47,12 @@ def is_virtual_machine(cpuinfo: str) -> bool | None:
     return None
 
 
-def rounds_in(first_s: float, wanted_s: float = WANTED_S) -> int:
+def rounds_in(first_s: float, target_s: float = TARGET_S) -> int:
     """How many rounds of the length of the first fit, the first among them."""
-    return min(max(round(wanted_s / first_s), LEAST_ROUNDS), MOST_ROUNDS)
+    return min(max(round(target_s / first_s), LEAST_ROUNDS), MOST_ROUNDS)
 
 
-def _samples(
+def _run_rounds(
     installation: Installation,
     plan: Plan,
     rounds: int | None,
@@ -61,7 +61,7 @@ def _samples(
 ) -> None:
     """Adds to taken, sample by sample. rounds: None: as many as fit a minute, by the first."""
     seed = random.SystemRandom().randrange(2**32)
-    order = orders(len(plan.asked), rounds or MOST_ROUNDS, seed)
+    order = orders(len(plan.processes), rounds or MOST_ROUNDS, seed)
     began_s = time.monotonic()
     chosen = plan.configurations
     taken.extend(run_rounds(installation.probe, chosen, order[:1], progress))
@@ -85,13 +85,13 @@ def measure(
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     plan = portrait_plan(node, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     if parts is not None:
-        plan = replace(plan, asked=tuple(one for one in plan.asked if one.part in parts))
+        plan = replace(plan, processes=tuple(one for one in plan.processes if one.part in parts))
     made_at = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    about = _about(installation)
+    about = _describe_probe(installation)
     taken: list[ProgramRun] = []
     interrupted, ended_by = False, ""
     try:
-        _samples(installation, plan, rounds, taken, progress)
+        _run_rounds(installation, plan, rounds, taken, progress)
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
     except UserError as error:
@@ -117,7 +117,7 @@ def measure(
     )
 
 
-def _about(installation: Installation) -> Json:
+def _describe_probe(installation: Installation) -> Json:
     """What the probe says of pages and TLBs."""
     said = run_program(installation.probe, ["describe"], shell_variables.for_observers())
     try:

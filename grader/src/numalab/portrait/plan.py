@@ -40,7 +40,7 @@ Part = Literal["curve", "pair_latency", "pair_bandwidth", "streams", "tlb"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeProcess:
     """One process in each round. threads_on, memory_on: NUMA nodes, as Linux numbers them;
     threads_on of streams over threads: -1, since they may be on several, as memory_on then is.
     kind: of the core, as the processor calls it, where there are several; placement: of streams;
@@ -61,7 +61,7 @@ class Asked:
 class Plan:
     """curve_pages: of the latency curve and the matrix."""
 
-    asked: tuple[Asked, ...]
+    processes: tuple[ProbeProcess, ...]
     curve_pages: str
     table_bytes: int
     array_bytes: int
@@ -69,7 +69,7 @@ class Plan:
 
     @property
     def configurations(self) -> list[Configuration]:
-        return [one.configuration for one in self.asked]
+        return [one.configuration for one in self.processes]
 
 
 # ---- what there is ---------------------------------------------------------------------
@@ -96,7 +96,7 @@ def strongest(node: Json, pus: Sequence[int]) -> int:
     return max(pus, key=lambda pu: (rank.get(pu, 0), -pus.index(pu)))
 
 
-def one_of_each_kind(node: Json, topology: Topology) -> list[int]:
+def pu_of_each_kind(node: Json, topology: Topology) -> list[int]:
     """A PU on a core of each kind, the strongest first; one PU where cores are alike."""
     cores = core_pus(topology)
     names = kind_names(node)
@@ -220,7 +220,7 @@ def sizes_to(smallest: int, largest: int) -> list[int]:
 
 def _chased(
     part: Part, pu: int, places: tuple[int, int], table: tuple[int, str, str], kind: str | None
-) -> Asked:
+) -> ProbeProcess:
     """places: the thread's NUMA node and the memory's; table: bytes, pages, and in which lines of a
     page a link is."""
     size_bytes, pages, lines = table
@@ -233,7 +233,7 @@ def _chased(
         f"memory_node={memory_on}", f"steps={STEPS}", f"repetitions={TABLE_REPETITIONS}",
     )  # fmt: skip
     made = Configuration(key, arguments, is_seeded=True)
-    return Asked(part, threads_on, memory_on, (pu,), size_bytes, pages, made, kind)
+    return ProbeProcess(part, threads_on, memory_on, (pu,), size_bytes, pages, made, kind)
 
 
 def _streamed(
@@ -250,10 +250,10 @@ def _streamed(
     return Configuration(key, arguments)
 
 
-def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterator[Asked]:
+def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterator[ProbeProcess]:
     """Near, from a core of each kind, and far from the strongest."""
     names = kind_names(node)
-    for number, pu in enumerate(one_of_each_kind(node, topology)):
+    for number, pu in enumerate(pu_of_each_kind(node, topology)):
         own = topology.numa_node[pu]
         far = farthest(node, own) if number == 0 else None
         for memory_on in (nearest(node, own), *([] if far is None else [far])):
@@ -264,7 +264,7 @@ def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterato
 
 def _pairs(
     node: Json, topology: Topology, largest: int, pages: str, pair_bytes: int
-) -> Iterator[Asked]:
+) -> Iterator[ProbeProcess]:
     """Every NUMA node with PUs, and all memory that there is."""
     names = kind_names(node)
     for threads_on in thread_nodes(topology):
@@ -274,7 +274,7 @@ def _pairs(
             table = (largest, pages, "all")
             yield _chased("pair_latency", pu, (threads_on, memory_on), table, names.get(pu))
             made = _streamed("pair_bandwidth", tuple(pus), pair_bytes, memory_on, PAIR_STREAMS)
-            yield Asked(
+            yield ProbeProcess(
                 "pair_bandwidth", threads_on, memory_on, tuple(pus), pair_bytes, SMALL, made
             )  # fmt: skip
 
@@ -282,10 +282,10 @@ def _pairs(
 def _kinds_alone(node: Json, topology: Topology) -> list[tuple[int, str]]:
     """A PU of each kind of core, and its name; none where cores are alike."""
     names = kind_names(node)
-    return [(pu, names[pu]) for pu in one_of_each_kind(node, topology)] if names else []
+    return [(pu, names[pu]) for pu in pu_of_each_kind(node, topology)] if names else []
 
 
-def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[Asked]:
+def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[ProbeProcess]:
     """Spread only where there are several NUMA nodes to run on; a core of each kind alone."""
     compact, spread = compact_pus(topology), spread_pus(topology)
     cores = len(core_pus(topology))
@@ -296,15 +296,17 @@ def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[Asked]
             if placement == SPREAD and len(thread_nodes(topology)) == 1:
                 continue
             made = _streamed("streams", pus, size_bytes, -1, STREAMS)
-            yield Asked("streams", -1, -1, pus, size_bytes, SMALL, made, placement=placement)
+            yield ProbeProcess("streams", -1, -1, pus, size_bytes, SMALL, made, placement=placement)
     for pu, kind in _kinds_alone(node, topology):
         size_bytes = array_bytes(node, 1, cores, room_bytes)
         made = _streamed("streams", (pu,), size_bytes, -1, STREAMS)
-        yield Asked("streams", -1, -1, (pu,), size_bytes, SMALL, made, kind, ALONE)
+        yield ProbeProcess("streams", -1, -1, (pu,), size_bytes, SMALL, made, kind, ALONE)
 
 
-def _tlb(node: Json, topology: Topology, largest: int, kinds: Sequence[str]) -> Iterator[Asked]:
-    pu = one_of_each_kind(node, topology)[0]
+def _tlb(
+    node: Json, topology: Topology, largest: int, kinds: Sequence[str]
+) -> Iterator[ProbeProcess]:
+    pu = pu_of_each_kind(node, topology)[0]
     own = topology.numa_node[pu]
     places = own, nearest(node, own)
     for size in sizes_to(SMALLEST_TLB_TABLE, min(largest, LARGEST_TLB_TABLE)):
@@ -324,11 +326,11 @@ def portrait_plan(node: Json, available_bytes: int) -> Plan:
         one["memory_bytes"] for one in node["numa_node_list"] if one["numa_node"] in measured
     )
     pair_bytes = array_bytes(node, of_node, of_node, min(available_bytes, smallest_memory))
-    asked = [
+    processes = [
         *_curves(node, topology, largest, pages),
         *_pairs(node, topology, largest, pages, pair_bytes),
         *_streams(node, topology, available_bytes),
         *_tlb(node, topology, largest, [SMALL, HUGE] if has_huge else [SMALL]),
     ]
-    streams = [one.size_bytes for one in asked if one.part == "streams"]
-    return Plan(tuple(asked), pages, largest, max(streams), pair_bytes)
+    streams = [one.size_bytes for one in processes if one.part == "streams"]
+    return Plan(tuple(processes), pages, largest, max(streams), pair_bytes)

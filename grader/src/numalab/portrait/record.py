@@ -140,9 +140,11 @@ class Portrait:
             "schema": SCHEMA,
             "kind": KIND,
             **plain,
-            "curves": [_with(curve, points=_points(curve.points)) for curve in self.curves],
+            "curves": [
+                _replace_fields(curve, points=_points(curve.points)) for curve in self.curves
+            ],
             "pairs": [
-                _with(
+                _replace_fields(
                     pair,
                     latency_ns=pair.latency_ns and pair.latency_ns.json_data(),
                     gb_s={kernel: rate.json_data() for kernel, rate in pair.gb_s.items()},
@@ -150,15 +152,16 @@ class Portrait:
                 for pair in self.pairs
             ],
             "streams": [
-                _with(rate, pus=list(rate.pus), gb_s=rate.gb_s.json_data()) for rate in self.streams
+                _replace_fields(rate, pus=list(rate.pus), gb_s=rate.gb_s.json_data())
+                for rate in self.streams
             ],
-            "tlb": [_with(curve, points=_points(curve.points)) for curve in self.tlb],
+            "tlb": [_replace_fields(curve, points=_points(curve.points)) for curve in self.tlb],
             "not_measured": list(self.not_measured),
         }
 
 
-def _with(one: Curve | Pair | StreamRate | TlbCurve, **instead: object) -> Json:
-    return {name: instead.get(name, getattr(one, name)) for name in one.__dataclass_fields__}
+def _replace_fields(value: Curve | Pair | StreamRate | TlbCurve, **instead: object) -> Json:
+    return {name: instead.get(name, getattr(value, name)) for name in value.__dataclass_fields__}
 
 
 def _points(points: tuple[Point, ...]) -> list[Json]:
@@ -166,7 +169,7 @@ def _points(points: tuple[Point, ...]) -> list[Json]:
 
 
 def _read_points(data: list[Json]) -> tuple[Point, ...]:
-    return tuple(Point(int(one["table_bytes"]), read_measured(one["ns"])) for one in data)
+    return tuple(Point(int(value["table_bytes"]), read_measured(value["ns"])) for value in data)
 
 
 def read_portrait(data: Json) -> Portrait:
@@ -187,25 +190,25 @@ def read_portrait(data: Json) -> Portrait:
         return replace(
             made,
             curves=tuple(
-                Curve(**{**one, "points": _read_points(one["points"])}) for one in data["curves"]
-            ),
+                Curve(**{**value, "points": _read_points(value["points"])}) for value in
+            data["curves"] ),
             pairs=tuple(
                 Pair(**{
-                    **one,
-                    "latency_ns": one["latency_ns"] and read_measured(one["latency_ns"]),
-                    "gb_s": {name: read_measured(rate) for name, rate in one["gb_s"].items()},
+                    **value,
+                    "latency_ns": value["latency_ns"] and read_measured(value["latency_ns"]),
+                    "gb_s": {name: read_measured(rate) for name, rate in value["gb_s"].items()},
                 })
-                for one in data["pairs"]
+                for value in data["pairs"]
             ),
             streams=tuple(
                 StreamRate(**{
-                    **one, "pus": tuple(one["pus"]), "gb_s": read_measured(one["gb_s"])
+                    **value, "pus": tuple(value["pus"]), "gb_s": read_measured(value["gb_s"])
                 })
-                for one in data["streams"]
+                for value in data["streams"]
             ),
             tlb=tuple(
-                TlbCurve(**{**one, "points": _read_points(one["points"])}) for one in data["tlb"]
-            ),
+                TlbCurve(**{**value, "points": _read_points(value["points"])}) for value in
+            data["tlb"] ),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NumalabError(f"not what ./numalab portrait --json writes: {error!r}") from error

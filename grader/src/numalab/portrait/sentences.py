@@ -13,7 +13,7 @@ from numalab.explore.tlb import tlb_reaches
 from numalab.explore.wording import bytes_words, interval_words
 from numalab.portrait.plan import HUGE, SMALL, kind_names, last_cache
 from numalab.portrait.record import Curve, Measured, Point, Portrait, TlbCurve
-from numalab.portrait.values import CacheCheck, Step, cache_checks
+from numalab.portrait.values import CacheCheck, Rise, cache_checks
 from numalab.pu_lists import format_pus
 from numalab.words import amount, count, first_upper, listed, short
 
@@ -95,14 +95,17 @@ def page_words(portrait: Portrait, pages: str) -> str:
 # ---- caches ----------------------------------------------------------------------------
 
 
-def _between(step: Step) -> str:
-    return f"between {bytes_words(step.from_bytes)} and {bytes_words(step.to_bytes)}"
+def _range_words(step: Rise) -> str:
+    return f"between {bytes_words(step.lower_bytes)} and {bytes_words(step.upper_bytes)}"
 
 
-def _told(check: CacheCheck) -> str:
+def _check_words(check: CacheCheck) -> str:
     said = f"{check.level}, by hwloc {bytes_words(check.cache_bytes)}"
     if check.step:
-        return f"ok    {said}: the curve rises {_between(check.step)} ({check.step.rise:.1f} times)"
+        return (
+            f"ok    {said}: the curve rises {_range_words(check.step)} "
+            f"({check.step.rise:.1f} times)"
+        )
     if not check.is_shown:
         return f"?     {said}: the tables are too small to show where it ends"
     return f"DIFFER  {said}: the curve does not rise there"
@@ -120,7 +123,7 @@ def cache_lines(portrait: Portrait) -> list[str]:
         checks, left = cache_checks(node, curve)
         if len(local) > 1:
             lines.append(f"{first_upper(curve_name(curve))}, PU {curve.pu}:")
-        lines += [_told(check) for check in checks]
+        lines += [_check_words(check) for check in checks]
         if curve.kind != told_of:
             lines.append(f"?     hwloc's sizes are told of {told_of} only")
         unexplained = "no cache that hwloc tells of ends there"
@@ -135,7 +138,8 @@ def cache_lines(portrait: Portrait) -> list[str]:
                 if portrait.curve_pages == HUGE and step.fits(reach.reach_bytes)
             ]
             why = near[0] if near else unexplained
-            lines.append(f"note  The curve rises {_between(step)} ({step.rise:.1f} times): {why}")
+            rise = f"{_range_words(step)} ({step.rise:.1f} times)"
+            lines.append(f"note  The curve rises {rise}: {why}")
     return lines
 
 

@@ -16,9 +16,9 @@ from numalab.portrait.plan import (
     HUGE,
     PAIR_STREAMS,
     STREAMS,
-    Asked,
     Part,
     Plan,
+    ProbeProcess,
     last_cache,
 )
 from numalab.portrait.record import Curve, Measured, Pair, Point, Portrait, StreamRate, TlbCurve
@@ -32,16 +32,16 @@ NOT_SHOWN_FROM = 2  # a cache has to fit into the largest table so often
 
 
 @dataclass(frozen=True)
-class Step:
+class Rise:
     """The curve rises between these sizes, which are next to each other, more than around them."""
 
-    from_bytes: int
-    to_bytes: int
+    lower_bytes: int
+    upper_bytes: int
     rise: float
 
     def fits(self, cache_bytes: int) -> bool:
         """A table that just fits beside what else is in a cache is smaller than it: up to half."""
-        return self.from_bytes / 2 <= cache_bytes <= self.to_bytes
+        return self.lower_bytes / 2 <= cache_bytes <= self.upper_bytes
 
 
 def _is_apart(lower: Point, upper: Point) -> bool:
@@ -49,7 +49,7 @@ def _is_apart(lower: Point, upper: Point) -> bool:
     return lower.ns.interval.high < upper.ns.interval.low
 
 
-def steps_of(points: Sequence[Point]) -> list[Step]:
+def rises_of(points: Sequence[Point]) -> list[Rise]:
     """Where a rise by a quarter or more is larger than those before and behind it. points: in order
     of their sizes. The curve alone decides, so that hwloc's sizes can be held against it."""
     rises = [
@@ -61,7 +61,7 @@ def steps_of(points: Sequence[Point]) -> list[Step]:
         before = rises[place - 1] if place else 1.0
         behind = rises[place + 1] if place + 1 < len(rises) else 1.0
         if rise >= LEAST_RISE and rise > before and rise >= behind:
-            found.append(Step(points[place].table_bytes, points[place + 1].table_bytes, rise))
+            found.append(Rise(points[place].table_bytes, points[place + 1].table_bytes, rise))
     return found
 
 
@@ -72,13 +72,13 @@ class CacheCheck:
 
     level: str
     cache_bytes: int
-    step: Step | None
+    step: Rise | None
     is_shown: bool
 
 
-def cache_checks(node: Json, curve: Curve) -> tuple[list[CacheCheck], list[Step]]:
+def cache_checks(node: Json, curve: Curve) -> tuple[list[CacheCheck], list[Rise]]:
     """Each level of data caches, and the steps that none of them explains."""
-    left = steps_of(curve.points)
+    left = rises_of(curve.points)
     largest = curve.points[-1].table_bytes if curve.points else 0
     checks = []
     for cache in node["caches"]:
@@ -86,7 +86,7 @@ def cache_checks(node: Json, curve: Curve) -> tuple[list[CacheCheck], list[Step]
         fitting = [step for step in left if step.fits(size)]
         step = min(
             fitting,
-            key=lambda one: abs(math.log(one.from_bytes * math.sqrt(2) / size)),
+            key=lambda one: abs(math.log(one.lower_bytes * math.sqrt(2) / size)),
             default=None,
         )
         if step:
@@ -103,32 +103,34 @@ LEAST_SHARE = 0.98  # of pages on the NUMA node, and on huge pages, that were as
 
 @dataclass(frozen=True)
 class Occasion:
-    """What a portrait tells beside its values; as there."""
+    """What a portrait records beside its values, with the fields of Portrait; version is
+    numalab's, probe_description is Portrait.about."""
 
     made_at: str
-    kit_version: str
+    version: str
     node: Json
-    about: Json
+    probe_description: Json
     build: Json
     is_virtual_machine: bool | None
     interrupted: bool
     ended_by: str = ""  # what else ended it early, as a sentence without a capital or a stop
 
 
-def refusal(asked: Asked, record: Json, numa_nodes: int) -> str | None:
+def refusal(process: ProbeProcess, record: Json, numa_nodes: int) -> str | None:
     """Why a sample is not of what was asked for; None where it is. What the probe itself checks,
     threads and sizes, is not asked again."""
-    if record["thread_pus"] != list(asked.pus):
+    if record["thread_pus"] != list(process.pus):
         return "threads ran on other PUs than they were bound to"
     share = record["memory_node_share"]
-    if asked.memory_on >= 0 and numa_nodes > 1:
+    if process.memory_on >= 0 and numa_nodes > 1:
         if share is None:
             return "this system does not tell where pages live (move_pages)"
         if share < LEAST_SHARE:
             return (
-                f"pages for NUMA node {asked.memory_on} lay elsewhere, as where its memory is taken"
+                f"pages for NUMA node {process.memory_on} lay elsewhere, as where its memory is "
+                "taken"
             )
-    if asked.pages == HUGE and record["bytes_on_huge_pages"] < LEAST_SHARE * record["bytes"]:
+    if process.pages == HUGE and record["bytes_on_huge_pages"] < LEAST_SHARE * record["bytes"]:
         return "the kernel gave no huge pages for a table that asked for them"
     return None
 
@@ -136,78 +138,78 @@ def refusal(asked: Asked, record: Json, numa_nodes: int) -> str | None:
 class _Taken:
     """Samples of a plan that are what was asked for, and how many were not, and why."""
 
-    def __init__(self, plan: Plan, samples: Sequence[ProgramRun], numa_nodes: int) -> None:
+    def __init__(self, plan: Plan, runs: Sequence[ProgramRun], numa_nodes: int) -> None:
         self._plan = plan
         self._by_place: dict[int, list[ProgramRun]] = {}
         self.refused: Counter[str] = Counter()
-        for sample in samples:
-            why = refusal(plan.asked[sample.configuration], sample.record, numa_nodes)
+        for sample in runs:
+            why = refusal(plan.processes[sample.configuration], sample.record, numa_nodes)
             if why is None:
                 self._by_place.setdefault(sample.configuration, []).append(sample)
             else:
                 self.refused[why] += 1
 
-    def of(self, part: Part) -> Iterator[tuple[Asked, list[ProgramRun]]]:
-        for place, asked in enumerate(self._plan.asked):
-            if asked.part == part and place in self._by_place:
-                yield asked, self._by_place[place]
+    def runs_of(self, part: Part) -> Iterator[tuple[ProbeProcess, list[ProgramRun]]]:
+        for place, process in enumerate(self._plan.processes):
+            if process.part == part and place in self._by_place:
+                yield process, self._by_place[place]
 
 
-def _ns(samples: Sequence[ProgramRun]) -> Measured:
-    return Measured(tuple(sample.step_ns(CHASE) for sample in samples))
+def _ns(runs: Sequence[ProgramRun]) -> Measured:
+    return Measured(tuple(sample.step_ns(CHASE) for sample in runs))
 
 
-def _rates(samples: Sequence[ProgramRun], kernel: str) -> Measured:
-    return Measured(tuple(sample.rate_gb_s(kernel) for sample in samples))
+def _rates(runs: Sequence[ProgramRun], kernel: str) -> Measured:
+    return Measured(tuple(sample.rate_gb_s(kernel) for sample in runs))
 
 
 def _curves(taken: _Taken) -> Iterator[Curve]:
     points: dict[tuple[int, int, int, str | None], list[Point]] = {}
-    for asked, samples in taken.of("curve"):
-        which = (asked.pus[0], asked.threads_on, asked.memory_on, asked.kind)
-        points.setdefault(which, []).append(Point(asked.size_bytes, _ns(samples)))
+    for process, runs in taken.runs_of("curve"):
+        which = (process.pus[0], process.threads_on, process.memory_on, process.kind)
+        points.setdefault(which, []).append(Point(process.size_bytes, _ns(runs)))
     for which, found in points.items():
         yield Curve(*which, points=tuple(found))
 
 
 def _tlb(taken: _Taken) -> Iterator[TlbCurve]:
     points: dict[str, list[Point]] = {}
-    for asked, samples in taken.of("tlb"):
-        points.setdefault(asked.pages, []).append(Point(asked.size_bytes, _ns(samples)))
+    for process, runs in taken.runs_of("tlb"):
+        points.setdefault(process.pages, []).append(Point(process.size_bytes, _ns(runs)))
     for pages, found in points.items():
         yield TlbCurve(pages, tuple(found))
 
 
 def _pairs(taken: _Taken) -> Iterator[Pair]:
     latency = {
-        (asked.threads_on, asked.memory_on): _ns(samples)
-        for asked, samples in taken.of("pair_latency")
+        (process.threads_on, process.memory_on): _ns(runs)
+        for process, runs in taken.runs_of("pair_latency")
     }
     rates: Mapping[tuple[int, int], Mapping[str, Measured]] = {
-        (asked.threads_on, asked.memory_on): {
-            kernel: _rates(samples, kernel) for kernel in PAIR_STREAMS
+        (process.threads_on, process.memory_on): {
+            kernel: _rates(runs, kernel) for kernel in PAIR_STREAMS
         }
-        for asked, samples in taken.of("pair_bandwidth")
+        for process, runs in taken.runs_of("pair_bandwidth")
     }
     for which in sorted({*latency, *rates}):
         yield Pair(*which, latency.get(which), rates.get(which, {}))
 
 
 def _streams(taken: _Taken) -> Iterator[StreamRate]:
-    for asked, samples in taken.of("streams"):
+    for process, runs in taken.runs_of("streams"):
         for kernel in STREAMS:
-            (times,) = [t for t in samples[0].record["times"] if t["kernel"] == kernel]
+            (times,) = [t for t in runs[0].record["times"] if t["kernel"] == kernel]
             share = 1 - times["bytes_allocated"] / times["bytes_moved"]
             yield StreamRate(
-                asked.placement, asked.kind, len(asked.pus), asked.pus, asked.size_bytes, kernel,
-                share, _rates(samples, kernel),
+                process.placement, process.kind, len(process.pus), process.pus,
+                process.size_bytes, kernel, share, _rates(runs, kernel),
             )  # fmt: skip
 
 
 # ---- what could not be had -------------------------------------------------------------
 
 
-def _of_the_node(plan: Plan, node: Json, is_virtual_machine: bool | None) -> Iterator[str]:
+def _node_notes(plan: Plan, node: Json, is_virtual_machine: bool | None) -> Iterator[str]:
     if node["pus"] != node["pus_online"]:
         yield (
             f"This process may use {count(node['pus'], 'PU')} of the {node['pus_online']} of this "
@@ -236,7 +238,7 @@ def _of_the_node(plan: Plan, node: Json, is_virtual_machine: bool | None) -> Ite
         )
 
 
-def _of_sizes(plan: Plan, node: Json) -> Iterator[str]:
+def _size_notes(plan: Plan, node: Json) -> Iterator[str]:
     cache = last_cache(node)
     if cache is None:
         yield "hwloc tells of no caches: whether tables and arrays are larger than them is open."
@@ -262,29 +264,29 @@ def _of_sizes(plan: Plan, node: Json) -> Iterator[str]:
 def _lacking(plan: Plan, taken: _Taken, occasion: Occasion) -> Iterator[str]:
     for why, times in taken.refused.items():
         yield f"{count(times, 'sample')} left out: {why}."
-    found = {id(asked) for part in _PARTS for asked, _ in taken.of(part)}
-    missing = sum(id(asked) not in found for asked in plan.asked)
+    found = {id(process) for part in _PARTS for process, _ in taken.runs_of(part)}
+    missing = sum(id(process) not in found for process in plan.processes)
     if missing:
         why = "it was interrupted" if occasion.interrupted else "see the samples left out"
         why = occasion.ended_by or why
-        yield f"Of {len(plan.asked)} measurements {missing} have no value: {why}."
+        yield f"Of {len(plan.processes)} measurements {missing} have no value: {why}."
 
 
 _PARTS: tuple[Part, ...] = ("curve", "pair_latency", "pair_bandwidth", "streams", "tlb")
 
 
-def portrait_of(plan: Plan, samples: Sequence[ProgramRun], occasion: Occasion) -> Portrait:
-    """samples: one or more."""
+def portrait_of(plan: Plan, runs: Sequence[ProgramRun], occasion: Occasion) -> Portrait:
+    """Return the portrait that the runs of a plan, one or more, give."""
     node = occasion.node
-    taken = _Taken(plan, samples, len(memory_nodes(node)))
+    taken = _Taken(plan, runs, len(memory_nodes(node)))
     return Portrait(
         made_at=occasion.made_at,
-        kit_version=occasion.kit_version,
+        kit_version=occasion.version,
         node=node,
-        about=occasion.about,
+        about=occasion.probe_description,
         build=occasion.build,
         is_virtual_machine=occasion.is_virtual_machine,
-        rounds=1 + max(sample.round for sample in samples),
+        rounds=1 + max(sample.round for sample in runs),
         interrupted=occasion.interrupted,
         curve_pages=plan.curve_pages,
         table_bytes=plan.table_bytes,
@@ -294,8 +296,8 @@ def portrait_of(plan: Plan, samples: Sequence[ProgramRun], occasion: Occasion) -
         streams=tuple(_streams(taken)),
         tlb=tuple(_tlb(taken)),
         not_measured=(
-            *_of_the_node(plan, node, occasion.is_virtual_machine),
-            *_of_sizes(plan, node),
+            *_node_notes(plan, node, occasion.is_virtual_machine),
+            *_size_notes(plan, node),
             *_lacking(plan, taken, occasion),
         ),
     )

@@ -13,7 +13,7 @@ from numalab.diagnosing.excerpts import MOST_LINES, excerpt, strip_comments
 from numalab.diagnosing.known_mistakes import KnownMistake
 from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Lab, Language
-from numalab.learning.questions import Question
+from numalab.learning.questions import AnsweredQuestion
 from numalab.words import listed
 
 CHOICES = 4
@@ -24,16 +24,16 @@ _SHORTEST_SAYS = 16  # characters of a part of a sentence that tells something b
 
 @dataclass(frozen=True)
 class ExamQuestion:
-    """text: Markdown; right: the index of the right one of choices; answer: what speaks for it."""
+    """text: Markdown; correct_choice: its index in choices; answer: what speaks for it."""
 
     text: str
     choices: tuple[str, ...]
-    right: int
+    correct_choice: int
     answer: str
 
     @property
     def letter(self) -> str:
-        return _LETTERS[self.right]
+        return _LETTERS[self.correct_choice]
 
     @property
     def lettered(self) -> list[tuple[str, str]]:
@@ -43,48 +43,48 @@ class ExamQuestion:
 Group = tuple[str, str]
 
 
-def group_of(wrong: KnownMistake, language: str) -> Group:
+def group_of(mistake: KnownMistake, language: str) -> Group:
     """What a student sees of a mistake: the criterion, and what its sentence says."""
-    return wrong.first, wrong.says_in(language)
+    return mistake.first, mistake.says_in(language)
 
 
 def _names(criteria: Iterable[str]) -> str:
     return listed([f"`{name}`" for name in criteria])
 
 
-def of_quiz(questions: Iterable[Question]) -> list[ExamQuestion]:
+def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
     """Those that notebooks ask."""
     return [
         ExamQuestion(
             question.text,
             tuple(question.choices.values()),
-            list(question.choices).index(question.right),
+            list(question.choices).index(question.correct),
             " ".join(f"{letter}: {said}" for letter, said in question.says.items()),
         )
         for question in questions
     ]
 
 
-def code_of(installation: Installation, lab: Lab, language: Language, wrong: KnownMistake) -> str:
+def code_of(installation: Installation, lab: Lab, language: Language, mistake: KnownMistake) -> str:
     """The code with the mistake, as a listing in Markdown; empty where it is too long to be asked
     for, in no text at all, or not in that language. Raises OSError."""
     try:
-        if wrong.folder is not None:
-            lines = _of_files(wrong.folder)
-        elif language in wrong.kernels:
-            path = wrong.kernels[language]
-            right = installation.solution_folder(lab.name) / KERNEL_FILES[language]
-            lines = excerpt(path.read_text("utf-8"), right.read_text("utf-8"), path.suffix)
+        if mistake.folder is not None:
+            lines = _file_lines(mistake.folder)
+        elif language in mistake.kernels:
+            path = mistake.kernels[language]
+            solution = installation.solution_folder(lab.name) / KERNEL_FILES[language]
+            lines = excerpt(path.read_text("utf-8"), solution.read_text("utf-8"), path.suffix)
         else:
             return ""
     except UnicodeDecodeError:  # which is the mistake
         return ""
     if not 0 < len(lines) <= MOST_LINES:
         return ""
-    return "\n".join([f"```{language if wrong.folder is None else ''}", *lines, "```"])
+    return "\n".join([f"```{language if mistake.folder is None else ''}", *lines, "```"])
 
 
-def _of_files(folder: Path) -> list[str]:
+def _file_lines(folder: Path) -> list[str]:
     """All lines of its files, below the name of each."""
     shown = []
     for path in sorted(folder.iterdir()):
@@ -94,13 +94,13 @@ def _of_files(folder: Path) -> list[str]:
 
 
 def _drawn(
-    draw: random.Random, found: Sequence[KnownMistake], language: str, most: int
+    draw: random.Random, mistakes: Sequence[KnownMistake], language: str, most: int
 ) -> list[KnownMistake]:
     """So many, of as many groups as possible."""
-    shuffled = draw.sample(list(found), len(found))
+    shuffled = draw.sample(list(mistakes), len(mistakes))
     by_group: dict[Group, list[KnownMistake]] = {}
-    for wrong in shuffled:
-        by_group.setdefault(group_of(wrong, language), []).append(wrong)
+    for mistake in shuffled:
+        by_group.setdefault(group_of(mistake, language), []).append(mistake)
     rounds = [
         wrongs[number]
         for number in range(len(shuffled))
@@ -111,35 +111,35 @@ def _drawn(
 
 
 def _others(
-    draw: random.Random, wrong: KnownMistake, known: Sequence[KnownMistake], language: str
+    draw: random.Random, mistake: KnownMistake, known: Sequence[KnownMistake], language: str
 ) -> list[KnownMistake]:
     """Mistakes that another report would tell, no two of one group: in kernels, or in files, first
     of all in the same file."""
-    groups = {group_of(wrong, language)}
+    groups = {group_of(mistake, language)}
     others = []
     shuffled = draw.sample(list(known), len(known))
-    for other in sorted(shuffled, key=lambda other: other.files.isdisjoint(wrong.files)):
-        is_alike = bool(other.files) == bool(wrong.files) and other.is_in(language)
+    for other in sorted(shuffled, key=lambda other: other.files.isdisjoint(mistake.files)):
+        is_alike = bool(other.files) == bool(mistake.files) and other.is_in(language)
         if is_alike and group_of(other, language) not in groups:
             groups.add(group_of(other, language))
             others.append(other)
     return others[: CHOICES - 1]
 
 
-def _asked(
+def _make_question(
     draw: random.Random,
     text: str,
-    wrong: KnownMistake,
+    mistake: KnownMistake,
     others: Sequence[KnownMistake],
     answer: str,
 ) -> ExamQuestion:
-    right = draw.randrange(len(others) + 1)
+    correct_choice = draw.randrange(len(others) + 1)
     mistakes = [other.mistake for other in others]
-    mistakes.insert(right, wrong.mistake)
-    return ExamQuestion(text, tuple(mistakes), right, answer)
+    mistakes.insert(correct_choice, mistake.mistake)
+    return ExamQuestion(text, tuple(mistakes), correct_choice, answer)
 
 
-def of_code(
+def code_questions(
     installation: Installation,
     lab: Lab,
     language: Language,
@@ -148,55 +148,56 @@ def of_code(
 ) -> list[ExamQuestion]:
     """What is wrong in these lines? Raises OSError."""
     draw = random.Random(f"code {lab.name} {language} {seed}")
-    code = {wrong.name: code_of(installation, lab, language, wrong) for wrong in known}
-    able = [wrong for wrong in known if code[wrong.name]]
+    code = {mistake.name: code_of(installation, lab, language, mistake) for mistake in known}
+    able = [mistake for mistake in known if code[mistake.name]]
     asked = []
-    for wrong in _drawn(draw, able, language, CODE_QUESTIONS):
-        others = _others(draw, wrong, known, language)
+    for mistake in _drawn(draw, able, language, CODE_QUESTIONS):
+        others = _others(draw, mistake, known, language)
         kernel = f"this {LANGUAGE_NAMES[language]} kernel"
         text = (
-            f"Somebody hands in {kernel if wrong.folder is None else 'these files'}; what is not "
-            f"shown is right.\n\n{code[wrong.name]}\n\nWhat is wrong, and which criterion shows it?"
+            f"Somebody hands in {kernel if mistake.folder is None else 'these files'}; what is not "
+            f"shown is right.\n\n{code[mistake.name]}\n\nWhat is wrong, and which criterion shows "
+            "it?"
         )
         answer = (
-            f'It fails {_names(wrong.fails)}; the report says "... '
-            f'{wrong.says_in(language).strip()} ..." (`{wrong.name}`).'
+            f'It fails {_names(mistake.fails)}; the report says "... '
+            f'{mistake.says_in(language).strip()} ..." (`{mistake.name}`).'
         )
-        asked.append(_asked(draw, text, wrong, others, answer))
+        asked.append(_make_question(draw, text, mistake, others, answer))
     return asked
 
 
-def of_reports(
+def report_questions(
     lab: Lab, language: Language, known: Sequence[KnownMistake], seed: str
 ) -> list[ExamQuestion]:
     """Which mistake explains what the report says?"""
     draw = random.Random(f"report {lab.name} {language} {seed}")
     able = [
-        wrong
-        for wrong in known
-        if wrong.is_in(language) and len(wrong.says_in(language)) >= _SHORTEST_SAYS
+        mistake
+        for mistake in known
+        if mistake.is_in(language) and len(mistake.says_in(language)) >= _SHORTEST_SAYS
     ]
     asked = []
-    for wrong in _drawn(draw, able, language, REPORT_QUESTIONS):
-        others = _others(draw, wrong, known, language)
+    for mistake in _drawn(draw, able, language, REPORT_QUESTIONS):
+        others = _others(draw, mistake, known, language)
         text = (
-            f'`{wrong.first}` fails, and the report says "... {wrong.says_in(language).strip()} '
-            '...". Which of these mistakes explains that?'
+            f"`{mistake.first}` fails, and the report says "
+            f'"... {mistake.says_in(language).strip()} ...". Which of these mistakes explains that?'
         )
         alike = [
             other.mistake
             for other in known
-            if other is not wrong and group_of(other, language) == group_of(wrong, language)
+            if other is not mistake and group_of(other, language) == group_of(mistake, language)
         ]
-        answer = f"It fails {_names(wrong.fails)} (`{wrong.name}`)."
+        answer = f"It fails {_names(mistake.fails)} (`{mistake.name}`)."
         if alike:
             answer += f" The same is said of: {' / '.join(alike)}"
-        asked.append(_asked(draw, text, wrong, others, answer))
+        asked.append(_make_question(draw, text, mistake, others, answer))
     return asked
 
 
-def path_of(wrong: KnownMistake, language: Language, installation: Installation) -> Path:
+def path_of(mistake: KnownMistake, language: Language, installation: Installation) -> Path:
     """Where it lies, from the kit's folder."""
-    if wrong.folder is not None:
-        return installation.shown(wrong.folder)
-    return installation.shown(wrong.kernels.get(language) or next(iter(wrong.kernels.values())))
+    if mistake.folder is not None:
+        return installation.shown(mistake.folder)
+    return installation.shown(mistake.kernels.get(language) or next(iter(mistake.kernels.values())))

@@ -15,9 +15,9 @@ from numalab.installation import Installation
 from numalab.judging.verdict import CAUSES
 from numalab.labs.declaration import LANGUAGE_NAMES, Criterion, Lab, Language
 from numalab.labs.hints import hint_command
-from numalab.learning.notebook_files import explanation_prompt, kits_notebook, read_notebook
+from numalab.learning.notebook_files import explanation_prompt, given_notebook, read_notebook
 from numalab.learning.predictions import Published, read_published, words
-from numalab.learning.questions import Question, load_questions
+from numalab.learning.questions import AnsweredQuestion, load_questions
 from numalab.teaching import exam
 from numalab.teaching.deck import Deck, minutes_of, parse_deck
 from numalab.teaching.exam import ExamQuestion
@@ -31,7 +31,7 @@ SHORTEST_SAYS = 10  # characters of a part of a sentence that is worth showing
 class Material:
     """All that the notes on a lab are made from. answers: Markdown, of the solution's text; prompt:
     what is to be explained in three sentences, empty where there is no notebook; deck: None where
-    there is no lecture; asked: exam questions, drawn by the seed."""
+    there is no lecture; exam_questions: drawn by the seed."""
 
     lab: Lab
     language: Language
@@ -39,11 +39,11 @@ class Material:
     answers: str
     prompt: str
     deck: Deck | None
-    wrong: tuple[KnownMistake, ...]
+    mistakes: tuple[KnownMistake, ...]
     paths: dict[str, Path]
     published: dict[str, Published]
-    quiz: dict[str, Question]
-    asked: tuple[ExamQuestion, ...]
+    quiz: dict[str, AnsweredQuestion]
+    exam_questions: tuple[ExamQuestion, ...]
     seed: str
 
 
@@ -58,11 +58,11 @@ def gather(installation: Installation, lab: Lab, language: Language, seed: str) 
     """Raises NumalabError where a file of the kit is missing or not of its form."""
     readme = installation.lab_folder(lab.name) / "README.md"
     slides = installation.root / "slides" / f"{lab.name}.md"
-    notebook = kits_notebook(installation, lab.name)
-    wrong = read_mistakes(installation, lab)
+    notebook = given_notebook(installation, lab.name)
+    mistakes = read_mistakes(installation, lab)
     quiz = load_questions(installation, lab.name)
     try:
-        code = exam.of_code(installation, lab, language, wrong, seed)
+        code = exam.code_questions(installation, lab, language, mistakes, seed)
     except OSError as error:
         raise NumalabError(f"a wrong submission can't be read: {error}") from error
     return Material(
@@ -72,11 +72,15 @@ def gather(installation: Installation, lab: Lab, language: Language, seed: str) 
         section(_text(installation.solution_folder(lab.name) / "README.md"), ANSWERS),
         explanation_prompt(read_notebook(notebook)) if notebook.is_file() else "",
         parse_deck(lab.name, _text(slides)) if slides.is_file() else None,
-        wrong,
-        {one.name: exam.path_of(one, language, installation) for one in wrong},
+        mistakes,
+        {one.name: exam.path_of(one, language, installation) for one in mistakes},
         read_published(installation.solution_folder(lab.name)),
         quiz,
-        (*exam.of_quiz(quiz.values()), *code, *exam.of_reports(lab, language, wrong, seed)),
+        (
+            *exam.quiz_questions(quiz.values()),
+            *code,
+            *exam.report_questions(lab, language, mistakes, seed),
+        ),
         seed,
     )
 
@@ -192,7 +196,8 @@ def _mistakes(material: Material) -> Iterator[str]:
     yield "## What students get wrong, and what the kit says to it"
     yield ""
     yield (
-        f"{count(len(material.wrong), 'mistake')}, by the criterion that a student meets first and "
+        f"{count(len(material.mistakes), 'mistake')}, by the criterion that a student meets "
+        "first and "
         "by what its sentence in the report says: from what is on a student's screen back to what "
         "may be wrong. Each lies in the kit, and the suite grades it. A kernel that is not correct "
         "fails what else is asked of it, too. To show one:"
@@ -200,16 +205,16 @@ def _mistakes(material: Material) -> Iterator[str]:
     yield ""
     yield from _show(material)
     for criterion in lab.criteria:
-        own = [wrong for wrong in material.wrong if wrong.first == criterion.name]
+        own = [mistake for mistake in material.mistakes if mistake.first == criterion.name]
         if own:
-            yield from _of_criterion(material, criterion, own)
+            yield from _criterion_mistakes(material, criterion, own)
 
 
 def _show(material: Material) -> Iterator[str]:
     lab, language = material.lab, material.language
-    able = (w for w in material.wrong if w.folder is None and language in w.kernels)
-    wrong = next(able, material.wrong[0])
-    path = material.paths[wrong.name]
+    able = (w for w in material.mistakes if w.folder is None and language in w.kernels)
+    mistake = next(able, material.mistakes[0])
+    path = material.paths[mistake.name]
     suffix = path.suffix
     folder = f"demo/{lab.name}"
     yield "```"
@@ -222,7 +227,7 @@ def _show(material: Material) -> Iterator[str]:
     yield ""
 
 
-def _of_criterion(
+def _criterion_mistakes(
     material: Material, criterion: Criterion, own: Sequence[KnownMistake]
 ) -> Iterator[str]:
     yield f"### `{criterion.name}`"
@@ -232,38 +237,38 @@ def _of_criterion(
         yield f"Help: `{hint}`."
         yield ""
     groups: dict[str, list[KnownMistake]] = {}
-    for wrong in own:
-        groups.setdefault(_said(wrong, material.language), []).append(wrong)
+    for mistake in own:
+        groups.setdefault(_report_words(mistake, material.language), []).append(mistake)
     for said, alike in groups.items():
         yield said
         yield ""
-        for wrong in alike:
-            yield f"- {wrong.mistake} {_facts(material, wrong)}"
+        for mistake in alike:
+            yield f"- {mistake.mistake} {_facts(material, mistake)}"
         yield ""
 
 
-def _said(wrong: KnownMistake, language: str) -> str:
+def _report_words(mistake: KnownMistake, language: str) -> str:
     """What the report says, in its words where they tell something by themselves, and why."""
-    says_nothing = wrong.cause in (None, "missed")  # the sentence has the figure, then
-    means = "" if wrong.cause is None else CAUSES[wrong.cause].means
-    says = wrong.says_in(language).strip()
+    says_nothing = mistake.cause in (None, "missed")  # the sentence has the figure, then
+    means = "" if mistake.cause is None else CAUSES[mistake.cause].means
+    says = mistake.says_in(language).strip()
     if len(says) < SHORTEST_SAYS and means:
         return f"The report says in other words that {means}:"
     return f"The report says “... {says} ...”{'' if says_nothing else f' ({means})'}:"
 
 
-def _facts(material: Material, wrong: KnownMistake) -> str:
+def _facts(material: Material, mistake: KnownMistake) -> str:
     """What else fails, in which languages there is one, and where it lies."""
     told = []
     correctness = {c.name for c in material.lab.criteria if c.kind == "correctness"}
-    more = [name for name in wrong.fails if name != wrong.first]
-    if more and wrong.first not in correctness:
+    more = [name for name in mistake.fails if name != mistake.first]
+    if more and mistake.first not in correctness:
         told.append(f"Fails {_named(more)}, too.")
-    if wrong.may_fail:
-        told.append(f"May fail {_named(wrong.may_fail)}.")
-    if wrong.folder is None and wrong.languages != material.lab.languages:
-        told.append(f"In {listed([LANGUAGE_NAMES[name] for name in wrong.languages])} only.")
-    told.append(f"`{material.paths[wrong.name].name}`")
+    if mistake.may_fail:
+        told.append(f"May fail {_named(mistake.may_fail)}.")
+    if mistake.folder is None and mistake.languages != material.lab.languages:
+        told.append(f"In {listed([LANGUAGE_NAMES[name] for name in mistake.languages])} only.")
+    told.append(f"`{material.paths[mistake.name].name}`")
     return " ".join(told)
 
 
@@ -325,7 +330,7 @@ def _exam(material: Material) -> Iterator[str]:
         f"`./numalab notes {lab.number} --seed {material.seed}b`."
     )
     yield ""
-    for number, question in enumerate(material.asked, 1):
+    for number, question in enumerate(material.exam_questions, 1):
         yield f"**{number}.** {question.text}"
         yield ""
         for letter, choice in question.lettered:
@@ -333,5 +338,5 @@ def _exam(material: Material) -> Iterator[str]:
         yield ""
     yield "## Answers to the exam questions"
     yield ""
-    for number, question in enumerate(material.asked, 1):
+    for number, question in enumerate(material.exam_questions, 1):
         yield f"{number}. **{question.letter}.** {question.answer}"

@@ -30,7 +30,11 @@ FIRST = "01_first_touch"
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same limits, met sooner."""
     reader = apart.Limits(cpu_s=1, memory_bytes=256 << 20, file_bytes=64 << 20)
-    monkeypatch.setattr(intake_module, "STUDENT", replace(intake_module.STUDENT, reader=reader))
+    monkeypatch.setattr(
+        intake_module,
+        "STUDENT_LIMITS",
+        replace(intake_module.STUDENT_LIMITS, reader=reader),
+    )
 
 
 def taken(

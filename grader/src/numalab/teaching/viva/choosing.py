@@ -8,30 +8,51 @@ from collections.abc import Callable, Mapping, Sequence
 
 from numalab.draws import shuffled
 from numalab.labs.seeds import Seed
-from numalab.teaching.viva.of_changes import of_changes
-from numalab.teaching.viva.of_kernels import of_failures, of_mistakes
-from numalab.teaching.viva.of_places import of_places
-from numalab.teaching.viva.of_subjects import of_subjects
-from numalab.teaching.viva.of_times import of_times
-from numalab.teaching.viva.of_words import of_diagnoses, of_explanations, of_predictions
-from numalab.teaching.viva.question import KINDS, Kind, VivaQuestion
-from numalab.teaching.viva.story import LabStory
+from numalab.teaching.viva.change_questions import change_questions
+from numalab.teaching.viva.machine_questions import machine_questions
+from numalab.teaching.viva.mistake_questions import failure_questions, mistake_questions
+from numalab.teaching.viva.statement_questions import (
+    diagnosis_questions,
+    explanation_questions,
+    prediction_questions,
+)
+from numalab.teaching.viva.story import KINDS, Kind, LabStory, VivaQuestion
+from numalab.teaching.viva.time_questions import time_questions
+
+
+def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
+    """Return a lab's own questions without their choices, in an order that is drawn: for attempts
+    that give too few, as one file that can't be built."""
+    return [
+        VivaQuestion(
+            kind="subject",
+            lab=story.lab.name,
+            subject=question.name,
+            text=" ".join(question.text.split()),
+            answer=(
+                " ".join(question.choices[question.correct].split()),
+                " ".join(question.says[question.correct].split()),
+            ),
+            evidence=(),
+            follow_up=f"What in the report of {story.last.name} does it explain?",
+        )
+        for question in shuffled(f"{draw}: question", story.questions)
+    ]
+
 
 # Each gives all that it can ask of a lab, the most telling first; the text is what it draws by.
 Maker = Callable[[LabStory, str], Sequence[VivaQuestion]]
 MAKERS: Mapping[Kind, Maker] = {
-    "change": of_changes,
-    "failure": of_failures,
-    "explanation": of_explanations,
-    "prediction": of_predictions,
-    "times": of_times,
-    "place": of_places,
-    "diagnosis": of_diagnoses,
-    "mistake": of_mistakes,
-    "subject": of_subjects,
+    "change": change_questions,
+    "failure": failure_questions,
+    "explanation": explanation_questions,
+    "prediction": prediction_questions,
+    "times": time_questions,
+    "place": machine_questions,
+    "diagnosis": diagnosis_questions,
+    "mistake": mistake_questions,
+    "subject": subject_questions,
 }
-
-
 FILLS_UP: Kind = "subject"
 
 
@@ -61,7 +82,7 @@ def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[VivaQue
 
     def rank(candidate: tuple[int, VivaQuestion]) -> tuple[int, ...]:
         place, one = candidate
-        subject, of_kind = subjects[one.lab, one.about], kinds[one.kind]
+        subject, of_kind = subjects[one.lab, one.subject], kinds[one.kind]
         return (
             one.kind == FILLS_UP, of_kind > 0, subject if of_kind else 0, of_kind,
             KINDS.index(one.kind), subject, labs_asked[one.lab], place,
@@ -74,5 +95,5 @@ def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[VivaQue
         chosen.append(one)
         kinds[one.kind] += 1
         labs_asked[one.lab] += 1
-        subjects[one.lab, one.about] += 1
+        subjects[one.lab, one.subject] += 1
     return chosen

@@ -245,7 +245,7 @@ CONTESTED = Principle(
     (),
 )
 # Where the kit's loop has placed the pages already.
-KIT_WRITES = Principle(
+NUMALAB_WRITES = Principle(
     "The arrays are written already (in the lab itself by the kit, with schedule(static) over all "
     "elements): a thread finds its pages near only where this loop gives it what lies there.",
     "What would show it if times did not? (The touch map: who uses the pages that a thread wrote.)",

@@ -13,8 +13,7 @@ from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Student
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.reports.html_page import environment
-from numalab.teaching.viva.question import KIND_WORDS, VivaQuestion
-from numalab.teaching.viva.story import LabStory, Stage
+from numalab.teaching.viva.story import KIND_WORDS, LabStory, Stage, VivaQuestion
 from numalab.terminal import WIDTH
 
 NOTE = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from numalab.course.records import Json
 from numalab.diagnosing.known_mistakes import KnownMistake
@@ -13,8 +14,56 @@ from numalab.judging.principles import Principle
 from numalab.judging.rates import TimedRates
 from numalab.judging.verdict import CriterionVerdict, Status, Verdict
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
-from numalab.learning.questions import Question
-from numalab.teaching.viva.principles import CONTESTED, KIT_WRITES, principle_of
+from numalab.learning.questions import AnsweredQuestion
+from numalab.teaching.viva.principles import CONTESTED, NUMALAB_WRITES, principle_of
+
+# ---- a question ------------------------------------------------------------------------------
+
+Kind = Literal[
+    "change", "failure", "explanation", "prediction", "times", "place", "diagnosis", "mistake",
+    "subject",
+]  # fmt: skip
+
+# In the order in which they are asked: what only this student can answer comes first.
+KIND_WORDS: dict[Kind, str] = {
+    "change": "a change between two attempts",
+    "failure": "what still fails",
+    "explanation": "the student's own words",
+    "prediction": "a prediction",
+    "times": "times",
+    "place": "another machine",
+    "diagnosis": "a diagnosis",
+    "mistake": "a mistake that was not made",
+    "subject": "the lab's subject",
+}
+KINDS: tuple[Kind, ...] = tuple(KIND_WORDS)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Lines of what was handed in, below a title; may be none."""
+
+    title: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VivaQuestion:
+    """subject: the criterion, or what else it is about; text: said to the student; answer: what a
+    good one says, and what the examiner should know, a paragraph each; evidence: figures, each with
+    its source; follow_up: if there is time, with the answer in brackets."""
+
+    kind: Kind
+    lab: str
+    subject: str
+    text: str
+    answer: tuple[str, ...]
+    evidence: tuple[str, ...]
+    follow_up: str
+    listing: Listing = Listing("", ())
+
+
+# ---- attempts --------------------------------------------------------------------------------
 
 MUCH_CONTESTED = 0.2  # of an array's pages: more than stands at the borders of shares
 
@@ -22,11 +71,11 @@ MUCH_CONTESTED = 0.2  # of an array's pages: more than stands at the borders of 
 @dataclass(frozen=True)
 class Touched:
     """An array in a touch map, in shares of its pages. written: by who wrote them first, a thread
-    or, with by_node, the NUMA node of one; contested: that several of these use."""
+    or, with is_by_node, the NUMA node of one; contested: that several of these use."""
 
     written: Mapping[int, float]
     contested: float
-    by_node: bool
+    is_by_node: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +124,7 @@ class LabStory:
     stages: tuple[Stage, ...]
     mistakes: tuple[KnownMistake, ...] = ()
     machines: tuple[tuple[str, int], ...] = ()
-    questions: tuple[Question, ...] = ()
+    questions: tuple[AnsweredQuestion, ...] = ()
 
     @property
     def last(self) -> Stage:
@@ -101,7 +150,7 @@ class LabStory:
             if any(one.contested >= MUCH_CONTESTED for one in touched):
                 return CONTESTED
             if found.kit_writes_first:
-                return KIT_WRITES
+                return NUMALAB_WRITES
         return principle_of(self.rule(name))
 
     def file_of(self, name: str) -> str:
@@ -114,7 +163,7 @@ class LabStory:
         return KERNEL_FILES[self.language]
 
 
-def changed_files(before: Stage, after: Stage) -> Sequence[str]:
+def changed_files(earlier: Stage, later: Stage) -> Sequence[str]:
     """Names of files that differ, or that only one of the two has."""
-    names = dict.fromkeys((*after.files, *before.files))
-    return [name for name in names if before.files.get(name) != after.files.get(name)]
+    names = dict.fromkeys((*later.files, *earlier.files))
+    return [name for name in names if earlier.files.get(name) != later.files.get(name)]

@@ -13,8 +13,7 @@ from numalab.evidence.touch import NOBODY, UNBOUND
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.html_page import STATUS_WORDS
 from numalab.strangers.visible import shortened
-from numalab.teaching.viva.question import Listing
-from numalab.teaching.viva.story import Stage, Touched, changed_files
+from numalab.teaching.viva.story import Listing, Stage, Touched, changed_files
 
 MOST_LINES = 8  # of a listing: three to five questions share a page
 MOST_COLUMNS = 72
@@ -42,7 +41,7 @@ def value_words(criterion: CriterionVerdict) -> str:
     return figure if criterion.unit in ("", "share", "ratio") else f"{figure} {criterion.unit}"
 
 
-def asked_words(criterion: CriterionVerdict) -> str:
+def requirement_words(criterion: CriterionVerdict) -> str:
     """What is asked for, where the figure is not enough."""
     if criterion.at_least is not None:
         return f"{criterion.at_least:g} or more"
@@ -60,7 +59,7 @@ def evidence_line(stage: Stage, criterion: CriterionVerdict) -> str:
     where = "" if criterion.where == "here" else f" on {criterion.where}"
     told = f"{words.first_upper(stage.name)}, {criterion.name}{where}: "
     told += STATUS_WORDS[criterion.status]
-    value, asked = value_words(criterion), asked_words(criterion)
+    value, asked = value_words(criterion), requirement_words(criterion)
     if value and criterion.kind == "evidence":  # of others the sentence has it
         told += f", {value}"
         told += f" ({asked} asked for)" if asked and asked != "none" else ""
@@ -84,12 +83,12 @@ def result_words(criterion: CriterionVerdict) -> str:
 # ---- touch maps -----------------------------------------------------------------------------
 
 
-def place_words(place: int, by_node: bool) -> str:
+def place_words(place: int, is_by_node: bool) -> str:
     if place == NOBODY:
         return "nobody"
     if place == UNBOUND:
         return "a thread that is bound to no NUMA node"
-    return f"threads of NUMA node {place}" if by_node else f"thread {place}"
+    return f"threads of NUMA node {place}" if is_by_node else f"thread {place}"
 
 
 def written_words(array: str, touched: Touched) -> str:
@@ -97,22 +96,22 @@ def written_words(array: str, touched: Touched) -> str:
     order = sorted(touched.written.items(), key=lambda pair: (-pair[1], pair[0]))
     who, share = order[0]
     if share >= WHOLE:
-        return f"all pages of {array} were first written by {place_words(who, touched.by_node)}"
+        return f"all pages of {array} were first written by {place_words(who, touched.is_by_node)}"
     if len(order) == 2:
         (second, rest) = order[1]
         return (
             f"{words.percent(share)} of the pages of {array} were first written by "
-            f"{place_words(who, touched.by_node)} and {words.percent(rest)} by "
-            f"{place_words(second, touched.by_node)}"
+            f"{place_words(who, touched.is_by_node)} and {words.percent(rest)} by "
+            f"{place_words(second, touched.is_by_node)}"
         )
-    whose = "the threads of one NUMA node" if touched.by_node else "one thread"
+    whose = "the threads of one NUMA node" if touched.is_by_node else "one thread"
     return (
         f"no more than {words.percent(share)} of the pages of {array} were first written by {whose}"
     )
 
 
 def used_words(array: str, touched: Touched) -> str:
-    who = "threads of several NUMA nodes" if touched.by_node else "several threads"
+    who = "threads of several NUMA nodes" if touched.is_by_node else "several threads"
     if touched.contested >= WHOLE:
         return f"all pages of {array} were used by {who}"
     if touched.contested <= 1 - WHOLE:
@@ -151,13 +150,13 @@ def _weight(line: str) -> int:
     return 1 if "=" in line or ("(" in line and ";" in line) else 2
 
 
-def change_listing(before: Stage, after: Stage) -> Listing:
+def change_listing(earlier: Stage, later: Stage) -> Listing:
     """The lines that differ, comments and blanks apart; none where nothing else does."""
-    names = changed_files(before, after)
+    names = changed_files(earlier, later)
     lines = []
     for name in names:
         suffix = PurePath(name).suffix
-        old, new = (strip_comments(stage.files.get(name, ""), suffix) for stage in (before, after))
+        old, new = (strip_comments(stage.files.get(name, ""), suffix) for stage in (earlier, later))
         keys = [["".join(line.split()) for line in side] for side in (old, new)]
         changed = []
         matcher = difflib.SequenceMatcher(a=keys[0], b=keys[1], autojunk=False)
@@ -169,7 +168,7 @@ def change_listing(before: Stage, after: Stage) -> Listing:
             lines.append(f"{name}:")
         lines += changed
     where = f" in {names[0]}" if len(names) == 1 else ""
-    title = f"Changed from {before.name} to {after.name}{where}:"
+    title = f"Changed from {earlier.name} to {later.name}{where}:"
     return Listing(title, _cut(lines)) if lines else Listing("", ())
 
 

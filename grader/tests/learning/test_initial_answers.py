@@ -10,14 +10,14 @@ import pytest
 
 from numalab.errors import NumalabError
 from numalab.labs.declaration import Lab
-from numalab.learning.first_said import (
+from numalab.learning.initial_answers import (
     FILE,
-    FirstSaid,
+    InitialAnswer,
     digest_of,
-    keep_first_said,
+    initial_answer_words,
+    keep_initial_answers,
     keep_record,
-    read_first_said,
-    said_words,
+    read_initial_answers,
 )
 from numalab.learning.progress import LearnerProgress
 from numalab.learning.progress_report import progress_json, show_progress
@@ -27,22 +27,22 @@ AT, LATER = (datetime(2026, 1, 2, hour, tzinfo=UTC) for hour in (12, 13))
 
 
 def test_the_first_stays_with_its_time_and_the_next_record(tmp_path: Path) -> None:
-    keep_first_said(tmp_path, "prediction", {"share": 0.5}, AT)
+    keep_initial_answers(tmp_path, "prediction", {"share": 0.5}, AT)
     keep_record(tmp_path, [{"runs": [1]}])
-    keep_first_said(tmp_path, "prediction", {"share": 0.9, "speedup": 2}, LATER)
-    keep_first_said(tmp_path, "question", {"share": "a"}, LATER)
-    share, speedup, question = read_first_said(tmp_path)
+    keep_initial_answers(tmp_path, "prediction", {"share": 0.9, "speedup": 2}, LATER)
+    keep_initial_answers(tmp_path, "question", {"share": "a"}, LATER)
+    share, speedup, question = read_initial_answers(tmp_path)
     digest = digest_of([{"runs": [1]}])
-    assert share == FirstSaid("prediction", "share", 0.5, "2026-01-02T12:00:00+00:00", digest)
+    assert share == InitialAnswer("prediction", "share", 0.5, "2026-01-02T12:00:00+00:00", digest)
     assert (speedup.said, speedup.record) == (2, None)
     assert (question.kind, question.said, question.at) == ("question", "a", LATER.isoformat())
-    assert said_words((share, speedup, question)) == (
+    assert initial_answer_words((share, speedup, question)) == (
         "2 predictions and 1 question, 2 of them not followed by a run yet"
     )
     keep_record(tmp_path, [{"runs": [2]}])
-    share, speedup, question = read_first_said(tmp_path)
+    share, speedup, question = read_initial_answers(tmp_path)
     assert (share.record, speedup.record) == (digest, digest_of([{"runs": [2]}]))
-    assert said_words((share, speedup, question)) == "2 predictions and 1 question"
+    assert initial_answer_words((share, speedup, question)) == "2 predictions and 1 question"
 
 
 def test_a_digest_is_of_what_a_record_says() -> None:
@@ -63,20 +63,20 @@ def test_a_record_with_nothing_said_before_leaves_no_file(tmp_path: Path) -> Non
 )  # fmt: skip
 def test_what_is_not_ours_is_begun_anew(tmp_path: Path, content: str) -> None:
     (tmp_path / FILE).write_text(content)
-    assert read_first_said(tmp_path) == ()
-    keep_first_said(tmp_path, "question", {"q": "b"}, AT)
-    assert [entry.said for entry in read_first_said(tmp_path)] == ["b"]
+    assert read_initial_answers(tmp_path) == ()
+    keep_initial_answers(tmp_path, "question", {"q": "b"}, AT)
+    assert [entry.said for entry in read_initial_answers(tmp_path)] == ["b"]
     assert len(json.loads((tmp_path / FILE).read_text())) == 1
 
 
 def test_what_can_not_be_kept_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(NumalabError, match="what you said first can't be kept"):
-        keep_first_said(tmp_path / "file", "question", {"q": "b"}, AT)
+        keep_initial_answers(tmp_path / "file", "question", {"q": "b"}, AT)
 
 
 def test_progress_tells_it(first_touch: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    said = {first_touch.name: (FirstSaid("question", "q", "b", AT.isoformat()),)}
+    said = {first_touch.name: (InitialAnswer("question", "q", "b", AT.isoformat()),)}
     show_progress(make_console(), [first_touch], LearnerProgress(), {}, said)
     out = " ".join(capsys.readouterr().out.split())
     assert f"{first_touch.name}: 1 question, 1 of them not followed by a run yet." in out

@@ -12,8 +12,7 @@ from numalab.judging.page_rules import local_pages, touched_where_used
 from numalab.judging.thread_rules import binding
 from numalab.judging.verdict import CriterionVerdict
 from numalab.teaching.viva.principles import principle_of
-from numalab.teaching.viva.question import VivaQuestion
-from numalab.teaching.viva.story import LabStory
+from numalab.teaching.viva.story import LabStory, VivaQuestion
 from numalab.teaching.viva.wording import (
     WHOLE,
     deciding_lines,
@@ -24,7 +23,7 @@ from numalab.teaching.viva.wording import (
 
 LOCAL, TOUCHED = local_pages.name, touched_where_used.name
 MUCH_MORE = 1.3  # times a modelled speedup: less is no difference that a model bears
-_OF_FILES = (binding.name, launch.name)  # rules on what a file says, on one machine and another
+_FILE_RULES = (binding.name, launch.name)  # rules on what a file says, on one machine and another
 
 
 def _nodes(count: int) -> str:
@@ -42,7 +41,7 @@ def _homes(model: Json) -> int:
 def _limit(model: Json) -> str:
     """What takes longest, by the model."""
     kinds = list(dict.fromkeys(kind for kind, *_ in model["bottleneck"]))
-    shares = [one["share"] for one in model["demands"] if one["of"] == kinds[0]]
+    shares = [model["share"] for model in model["demands"] if model["of"] == kinds[0]]
     what = {"controller": "memory controller", "l3": "L3 cache"}.get(kinds[0], kinds[0])
     if not shares:
         return f"a {what}"
@@ -52,19 +51,20 @@ def _limit(model: Json) -> str:
     )  # fmt: skip
 
 
-def _model_line(one: Json) -> str:
+def _model_line(model: Json) -> str:
     return (
-        f"Modelled on {one['machine']}: {one['speedup']:.1f} times {one['over']}; the student's is "
-        f"limited by {_limit(one['yours'])}, {one['over']} by {_limit(one['theirs'])}."
+        f"Modelled on {model['machine']}: {model['speedup']:.1f} times {model['over']}; the "
+        f"student's is limited by {_limit(model['yours'])}, {model['over']} by "
+        f"{_limit(model['theirs'])}."
     )
 
 
 def _modelled(story: LabStory) -> VivaQuestion | None:
     """A speedup that is modelled on two machines, and much larger on one."""
     found: dict[str, list[Json]] = {}
-    for one in story.last.result.get("modelled", ()):
-        if one.get("speedup") and one.get("yours") and one.get("theirs"):
-            found.setdefault(one["criterion"], []).append(one)
+    for model in story.last.result.get("modelled", ()):
+        if model.get("speedup") and model.get("yours") and model.get("theirs"):
+            found.setdefault(model["criterion"], []).append(model)
     for criterion, same in found.items():
         less, more = min(same, key=_speedup), max(same, key=_speedup)
         if _speedup(more) < MUCH_MORE * _speedup(less) or less["over"] != more["over"]:
@@ -73,7 +73,7 @@ def _modelled(story: LabStory) -> VivaQuestion | None:
         return VivaQuestion(
             kind="place",
             lab=story.lab.name,
-            about=criterion,
+            subject=criterion,
             text=(
                 f"Nothing was timed there, but your report models {_speedup(less):.1f} times "
                 f"{over} on {less['machine']} and {_speedup(more):.1f} times on "
@@ -94,8 +94,8 @@ def _modelled(story: LabStory) -> VivaQuestion | None:
     return None
 
 
-def _speedup(one: Json) -> float:
-    return float(one["speedup"])
+def _speedup(model: Json) -> float:
+    return float(model["speedup"])
 
 
 # ---- pages --------------------------------------------------------------------------------------
@@ -103,17 +103,21 @@ def _speedup(one: Json) -> float:
 
 def _larger(story: LabStory, draw: str, nodes: int) -> tuple[str, int] | None:
     """Another machine with more NUMA nodes."""
-    larger = [one for one in story.machines if one[1] > nodes]
+    larger = [model for model in story.machines if model[1] > nodes]
     return pick(f"{draw}: machine", larger) if larger else None
 
 
 def _local(story: LabStory, draw: str) -> VivaQuestion | None:
     """Pages that are local on one machine, or that nobody could look at."""
-    seen = next(
-        (one for one in story.last.places(LOCAL) if one.status == "pass" and one.value is not None),
+    observed = next(
+        (
+            model
+            for model in story.last.places(LOCAL)
+            if model.status == "pass" and model.value is not None
+        ),
         None,
     )
-    return _carried(story, draw, seen) if seen is not None else _not_seen(story)
+    return _carried(story, draw, observed) if observed is not None else _unobserved(story)
 
 
 _AGAIN_NEAR = (
@@ -123,20 +127,20 @@ _AGAIN_NEAR = (
 )
 
 
-def _carried(story: LabStory, draw: str, seen: CriterionVerdict) -> VivaQuestion | None:
-    nodes = story.last.numa_nodes.get(seen.where, 2)
+def _carried(story: LabStory, draw: str, observed: CriterionVerdict) -> VivaQuestion | None:
+    nodes = story.last.numa_nodes.get(observed.where, 2)
     other = _larger(story, draw, nodes)
     if other is None:
         return None
     name, many = other
-    where = "this node" if seen.where == "here" else seen.where
+    where = "this node" if observed.where == "here" else observed.where
     return VivaQuestion(
         kind="place",
         lab=story.lab.name,
-        about=LOCAL,
+        subject=LOCAL,
         text=(
-            f"{LOCAL} is {value_words(seen)} on {where}, with {_nodes(nodes)}. What would it be on "
-            f"{name}, with {many}, for the same file, and why?"
+            f"{LOCAL} is {value_words(observed)} on {where}, with {_nodes(nodes)}. What would it "
+            f"be on {name}, with {many}, for the same file, and why?"
         ),
         answer=(
             _AGAIN_NEAR,
@@ -144,7 +148,7 @@ def _carried(story: LabStory, draw: str, seen: CriterionVerdict) -> VivaQuestion
             f"thread writes all pages (1/{many} of them would be local).",
         ),
         evidence=(
-            evidence_line(story.last, seen),
+            evidence_line(story.last, observed),
             f"{words.first_upper(where)} has {_nodes(nodes)}; {name} has {many}.",
         ),
         follow_up=(
@@ -155,7 +159,7 @@ def _carried(story: LabStory, draw: str, seen: CriterionVerdict) -> VivaQuestion
     )
 
 
-def _not_seen(story: LabStory) -> VivaQuestion | None:
+def _unobserved(story: LabStory) -> VivaQuestion | None:
     """What the touch map of one NUMA node tells of several."""
     hidden, touched = story.last.shown(LOCAL), story.last.shown(TOUCHED)
     if hidden is None or hidden.cause != "too_few_numa_nodes":
@@ -165,7 +169,7 @@ def _not_seen(story: LabStory) -> VivaQuestion | None:
     return VivaQuestion(
         kind="place",
         lab=story.lab.name,
-        about=LOCAL,
+        subject=LOCAL,
         text=(
             f"{LOCAL} could not be graded on this node. What would it be on a machine with two "
             "NUMA nodes, and which line of your report tells you?"
@@ -186,18 +190,18 @@ def _not_seen(story: LabStory) -> VivaQuestion | None:
 
 def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
     """A criterion that passes at one place and fails at another."""
-    passed = next((one for one in places if one.status == "pass"), None)
-    failed = next((one for one in places if one.status == "fail"), None)
+    passed = next((model for model in places if model.status == "pass"), None)
+    failed = next((model for model in places if model.status == "fail"), None)
     if passed is None or failed is None:
         return None
     here, there = (
-        "this node" if one.where == "here" else one.where for one in (passed, failed)
+        "this node" if model.where == "here" else model.where for model in (passed, failed)
     )  # fmt: skip
     file, principle = story.file_of(failed.name), principle_of(story.rule(failed.name))
     return VivaQuestion(
         kind="place",
         lab=story.lab.name,
-        about=failed.name,
+        subject=failed.name,
         text=(
             f"With the same {file}, {failed.name} passes on {here} and fails on {there}. What of "
             "the machines makes the difference?"
@@ -216,35 +220,35 @@ def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuesti
     """A file that reaches its goal on several machines."""
     first = places[0]
     rule = story.rule(first.name)
-    names = ["this node" if one.where == "here" else one.where for one in places]
+    names = ["this node" if model.where == "here" else model.where for model in places]
     principle = principle_of(rule)
-    is_told = rule in _OF_FILES and len(names) > 1 and principle is not None
-    if not is_told or any(one.status != "pass" for one in places):
+    is_told = rule in _FILE_RULES and len(names) > 1 and principle is not None
+    if not is_told or any(model.status != "pass" for model in places):
         return None
     assert principle is not None
     file = story.file_of(first.name)
     return VivaQuestion(
         kind="place",
         lab=story.lab.name,
-        about=first.name,
+        subject=first.name,
         text=(
             f"{file} reaches its goal on {words.listed(names)}, which are different machines. "
             "Which words in it make that so, and where would you look what a new machine does "
             "with it?"
         ),
         answer=(principle.why, "To look: ./numalab machine show NAME, and grade with --on NAME."),
-        evidence=tuple(evidence_line(story.last, one) for one in places[:2]),
+        evidence=tuple(evidence_line(story.last, model) for model in places[:2]),
         follow_up=principle.follow_up,
         listing=deciding_lines(story.last, file),
     )
 
 
-def of_places(story: LabStory, draw: str) -> list[VivaQuestion]:
+def machine_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """What passes here and fails there comes first; of the rest the order is drawn."""
     names = list(story.last.verdict.statuses)
     by_name = [places for name in names if (places := story.last.places(name))]
     of_files = [_portable(story, places) for places in by_name]
-    able = [one for one in of_files if one is not None]
+    able = [model for model in of_files if model is not None]
     alike = [_modelled(story), _local(story, draw), pick(f"{draw}: file", able) if able else None]
     made = [*(_differs(story, places) for places in by_name), *shuffled(f"{draw}: form", alike)]
     return [question for question in made if question is not None]

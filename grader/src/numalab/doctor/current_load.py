@@ -11,13 +11,13 @@ from pathlib import Path
 
 from numalab.evidence.record import Json
 
-SAMPLE_S = 0.3
+INTERVAL_S = 0.3
 SHOWN = 3
-LEAST_BUSY = 0.05  # of a PU; the kernel counts in steps of 10 ms
+MIN_ACTIVE_PUS = 0.05  # of a PU; the kernel counts in steps of 10 ms
 
 
 @dataclass(frozen=True)
-class BusyProcess:
+class ActiveProcess:
     """busy: of how many PUs it used the time; owner: name of the user to whom it belongs; is_ours:
     that is this user. Of root's nothing is: the system's services are root's, too."""
 
@@ -29,7 +29,7 @@ class BusyProcess:
 
 
 @dataclass(frozen=True)
-class LoadSample:
+class CurrentLoad:
     """busy: how many of the PUs worked, on average; stolen: share of their time that the host
     of a virtual machine gave to somebody else, now and since the start. processes: the
     busiest that can be seen, without this one."""
@@ -38,7 +38,7 @@ class LoadSample:
     busy: float
     stolen: float
     stolen_since_start: float
-    processes: tuple[BusyProcess, ...]
+    processes: tuple[ActiveProcess, ...]
 
     def json_data(self) -> Json:
         return asdict(self)
@@ -98,9 +98,9 @@ def _user_name(uid: int) -> str:
         return f"user {uid}"
 
 
-def sample_load(
-    root: Path = Path("/"), wait: Callable[[], None] = lambda: time.sleep(SAMPLE_S)
-) -> LoadSample | None:
+def measure_load(
+    root: Path = Path("/"), wait: Callable[[], None] = lambda: time.sleep(INTERVAL_S)
+) -> CurrentLoad | None:
     """None: this node does not tell. wait: lets the time pass between the two looks."""
     earlier = _processes(root)
     start = _ticks(root)
@@ -113,7 +113,7 @@ def sample_load(
     idle, stolen = max(0, end.idle - start.idle), max(0, end.stolen - start.stolen)
     of_a_pu = total / end.pus
     used = [
-        BusyProcess(
+        ActiveProcess(
             pid,
             name,
             (ticks - (earlier[pid][1] if pid in earlier else 0)) / of_a_pu,
@@ -124,10 +124,10 @@ def sample_load(
         if pid != os.getpid()
     ]
     busiest = sorted(used, key=lambda process: -process.busy)[:SHOWN]
-    return LoadSample(
+    return CurrentLoad(
         pus=end.pus,
         busy=max(0.0, (total - idle - stolen) / of_a_pu),
         stolen=stolen / total,
         stolen_since_start=end.stolen / end.total if end.total else 0.0,
-        processes=tuple(process for process in busiest if process.busy >= LEAST_BUSY),
+        processes=tuple(process for process in busiest if process.busy >= MIN_ACTIVE_PUS),
     )

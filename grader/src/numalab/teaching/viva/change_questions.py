@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from numalab.judging.verdict import CriterionVerdict
-from numalab.teaching.viva.question import VivaQuestion
-from numalab.teaching.viva.story import LabStory, Stage
+from numalab.teaching.viva.story import LabStory, Stage, VivaQuestion
 from numalab.teaching.viva.wording import (
     change_listing,
     evidence_line,
@@ -30,32 +29,36 @@ _NOT_ITS_OWN = ("not_right_yet", "not_built", "interrupted", "kit")
 class _Change:
     """Of one criterion between two attempts."""
 
-    before: CriterionVerdict
-    after: CriterionVerdict
+    earlier: CriterionVerdict
+    later: CriterionVerdict
 
     @property
     def is_cured(self) -> bool:
-        return self.before.status == "fail" and self.after.status == "pass"
+        return self.earlier.status == "fail" and self.later.status == "pass"
 
     @property
     def is_broken(self) -> bool:
-        return self.before.status == "pass" and self.after.status == "fail"
+        return self.earlier.status == "pass" and self.later.status == "fail"
 
     @property
     def has_moved(self) -> bool:
         """A share that is another one, at the same place; times are not compared over days."""
-        both = (self.before.value, self.after.value)
-        if None in both or self.before.kind != "evidence" or self.before.where != self.after.where:
+        both = (self.earlier.value, self.later.value)
+        if (
+            None in both
+            or self.earlier.kind != "evidence"
+            or self.earlier.where != self.later.where
+        ):
             return False
         first, second = (float(value or 0) for value in both)
         return abs(first - second) >= MOVED
 
 
-def _changes(before: Stage, after: Stage) -> list[_Change]:
+def _changes(earlier: Stage, later: Stage) -> list[_Change]:
     """The most telling first."""
     found = []
-    for name in after.verdict.statuses:
-        old, new = before.shown(name), after.shown(name)
+    for name in later.verdict.statuses:
+        old, new = earlier.shown(name), later.shown(name)
         if old is None or new is None:
             continue
         change = _Change(old, new)
@@ -63,26 +66,26 @@ def _changes(before: Stage, after: Stage) -> list[_Change]:
             found.append(change)
 
     def rank(change: _Change) -> tuple[int, ...]:
-        is_own = change.before.cause not in _NOT_ITS_OWN and change.after.cause not in _NOT_ITS_OWN
-        name = change.after.name
+        is_own = change.earlier.cause not in _NOT_ITS_OWN and change.later.cause not in _NOT_ITS_OWN
+        name = change.later.name
         return (
             not is_own,
             not (change.is_cured or change.is_broken),
-            not (name in before.touched and name in after.touched),
-            _KIND_ORDER[change.after.kind],
-            -change.after.max_points,
+            not (name in earlier.touched and name in later.touched),
+            _KIND_ORDER[change.later.kind],
+            -change.later.max_points,
         )
 
     return sorted(found, key=rank)
 
 
-def _touch_words(before: Stage, after: Stage, name: str) -> tuple[str, str] | None:
+def _touch_words(earlier: Stage, later: Stage, name: str) -> tuple[str, str] | None:
     """What the two touch maps say of the array that has changed most; None where they say the
     same."""
-    old, new = before.touched.get(name, {}), after.touched.get(name, {})
+    old, new = earlier.touched.get(name, {}), later.touched.get(name, {})
     most, said = MOVED, None
     for array in old:
-        if array not in new or old[array].by_node != new[array].by_node:
+        if array not in new or old[array].is_by_node != new[array].is_by_node:
             continue
         places = {*old[array].written, *new[array].written}
         moved = max(
@@ -97,13 +100,13 @@ def _touch_words(before: Stage, after: Stage, name: str) -> tuple[str, str] | No
     return said
 
 
-def _asked(before: Stage, after: Stage, change: _Change) -> str:
-    touched = _touch_words(before, after, change.after.name)
+def _step_words(earlier: Stage, later: Stage, change: _Change) -> str:
+    touched = _touch_words(earlier, later, change.later.name)
     if touched is not None:
-        return f"In {before.name} {touched[0]}; in {after.name} {touched[1]}."
+        return f"In {earlier.name} {touched[0]}; in {later.name} {touched[1]}."
     return (
-        f"In {before.name} {change.before.name} {result_words(change.before)}; in {after.name} it "
-        f"{result_words(change.after)}."
+        f"In {earlier.name} {change.earlier.name} {result_words(change.earlier)}; "
+        f"in {later.name} it {result_words(change.later)}."
     )
 
 
@@ -114,22 +117,26 @@ def _others(changes: list[_Change]) -> Iterator[str]:
         ("Fails since then", [one for one in changes[1:] if one.is_broken]),
     ):
         if chosen:
-            yield f"{told}: {listed([one.after.name for one in chosen])}."
+            yield f"{told}: {listed([one.later.name for one in chosen])}."
 
 
-def _question(story: LabStory, before: Stage, after: Stage, changes: list[_Change]) -> VivaQuestion:
-    change, listing = changes[0], change_listing(before, after)
-    principle = story.principle(change.after.name, before, after)
+def _question(
+    story: LabStory, earlier: Stage, later: Stage, changes: list[_Change]
+) -> VivaQuestion:
+    change, listing = changes[0], change_listing(earlier, later)
+    principle = story.principle(change.later.name, earlier, later)
     answer = ["What: the changed lines below, in the student's own words."]
     if principle is not None:
         answer.append(f"Why: {principle.why}")
-    answer += same_as_notes(before, after)
-    evidence = [evidence_line(before, change.before), evidence_line(after, change.after)]
+    answer += same_as_notes(earlier, later)
+    evidence = [evidence_line(earlier, change.earlier), evidence_line(later, change.later)]
     return VivaQuestion(
         kind="change",
         lab=story.lab.name,
-        about=change.after.name,
-        text=f"{_asked(before, after, change)} What did you change, and why does that matter?",
+        subject=change.later.name,
+        text=(
+            f"{_step_words(earlier, later, change)} What did you change, and why does that matter?"
+        ),
         answer=tuple(answer),
         evidence=(*evidence, *_others(changes)),
         follow_up="" if principle is None else principle.follow_up,
@@ -137,15 +144,15 @@ def _question(story: LabStory, before: Stage, after: Stage, changes: list[_Chang
     )
 
 
-def of_changes(story: LabStory, draw: str) -> list[VivaQuestion]:
+def change_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """One for each two attempts that follow each other, those that cure most first, of these the
     last ones."""
     del draw  # there is nothing to choose
     found = []
-    for before, after in pairwise(story.stages):
-        changes = _changes(before, after)
-        if not changes or not change_listing(before, after).lines:
+    for earlier, later in pairwise(story.stages):
+        changes = _changes(earlier, later)
+        if not changes or not change_listing(earlier, later).lines:
             continue
-        cured = sum(one.after.max_points for one in changes if one.is_cured)
-        found.append((-cured, -after.number, _question(story, before, after, changes)))
+        cured = sum(one.later.max_points for one in changes if one.is_cured)
+        found.append((-cured, -later.number, _question(story, earlier, later, changes)))
     return [question for _, _, question in sorted(found, key=lambda one: one[:2])]

@@ -22,7 +22,7 @@ KINDS: tuple[Kind, ...] = ("prediction", "question")
 
 
 @dataclass(frozen=True)
-class FirstSaid:
+class InitialAnswer:
     """at: ISO 8601, with the time zone; record: SHA-256 of the next run's or grading's records,
     None until there is one."""
 
@@ -33,26 +33,26 @@ class FirstSaid:
     record: str | None = None
 
 
-def _entry(data: Any) -> FirstSaid | None:
+def _entry(data: Any) -> InitialAnswer | None:
     """None where it is not what is written here."""
     try:
-        found = FirstSaid(**data)
-        datetime.fromisoformat(found.at)
+        entry = InitialAnswer(**data)
+        datetime.fromisoformat(entry.at)
     except (TypeError, ValueError):
         return None
-    is_text = isinstance(found.name, str) and isinstance(found.record, str | None)
-    is_said = isinstance(found.said, int | float | str)
-    return found if found.kind in KINDS and is_text and is_said else None
+    is_text = isinstance(entry.name, str) and isinstance(entry.record, str | None)
+    is_said = isinstance(entry.said, int | float | str)
+    return entry if entry.kind in KINDS and is_text and is_said else None
 
 
-def read_first_said(folder: Path) -> tuple[FirstSaid, ...]:
+def read_initial_answers(folder: Path) -> tuple[InitialAnswer, ...]:
     """In the order in which it was said; none where the file is missing or not ours."""
     data = read_json(folder / FILE)
     entries = map(_entry, data) if isinstance(data, list) else ()
     return tuple(entry for entry in entries if entry is not None)
 
 
-def _write(folder: Path, entries: Sequence[FirstSaid]) -> None:
+def _write(folder: Path, entries: Sequence[InitialAnswer]) -> None:
     """Raises NumalabError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -61,14 +61,14 @@ def _write(folder: Path, entries: Sequence[FirstSaid]) -> None:
         raise NumalabError(f"what you said first can't be kept: {reason_of(error)}") from error
 
 
-def keep_first_said(
-    folder: Path, kind: Kind, said: Mapping[str, float | int | str], at: datetime
+def keep_initial_answers(
+    folder: Path, kind: Kind, values: Mapping[str, float | int | str], answered_at: datetime
 ) -> None:
     """Adds what is said for the first time; the rest stays as it was. Raises NumalabError."""
-    kept = read_first_said(folder)
+    kept = read_initial_answers(folder)
     known = {(entry.kind, entry.name) for entry in kept}
-    moment = at.isoformat(timespec="seconds")
-    new = [FirstSaid(kind, name, value, moment) for name, value in said.items()
+    moment = answered_at.isoformat(timespec="seconds")
+    new = [InitialAnswer(kind, name, value, moment) for name, value in values.items()
            if (kind, name) not in known]  # fmt: skip
     if new:
         _write(folder, [*kept, *new])
@@ -76,7 +76,7 @@ def keep_first_said(
 
 def keep_record(folder: Path, records: Sequence[Mapping[str, Any]]) -> None:
     """That these records came after all that was said so far. Raises NumalabError."""
-    kept = read_first_said(folder)
+    kept = read_initial_answers(folder)
     if all(entry.record is not None for entry in kept):
         return
     digest = digest_of(records)
@@ -88,7 +88,7 @@ def digest_of(records: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps(list(records), sort_keys=True).encode()).hexdigest()
 
 
-def said_words(entries: Sequence[FirstSaid]) -> str:
+def initial_answer_words(entries: Sequence[InitialAnswer]) -> str:
     """2 predictions and 3 questions, 1 of them not followed by a run yet."""
     counts = [(kind, sum(entry.kind == kind for entry in entries)) for kind in KINDS]
     told = words.listed([words.count(count, kind) for kind, count in counts if count])

@@ -13,8 +13,7 @@ from numalab.draws import shuffled
 from numalab.judging.correctness_rules import correct
 from numalab.strangers.visible import shortened, visible
 from numalab.teaching.viva.principles import principle_of
-from numalab.teaching.viva.question import VivaQuestion
-from numalab.teaching.viva.story import LabStory
+from numalab.teaching.viva.story import LabStory, VivaQuestion
 from numalab.teaching.viva.wording import evidence_line
 from numalab.words import short
 
@@ -34,7 +33,7 @@ def _sentences(text: str) -> list[str]:
 def _criteria_of(story: LabStory, sentence: str) -> list[str]:
     """Criteria of the last attempt that a sentence speaks of, the likeliest first."""
     said = re.findall(r"\w+", sentence.casefold())
-    found: list[tuple[int, int, str]] = []
+    data: list[tuple[int, int, str]] = []
     for name, status in story.last.verdict.statuses.items():
         principle = principle_of(story.rule(name))
         if principle is None or status not in ("pass", "fail"):
@@ -43,11 +42,11 @@ def _criteria_of(story: LabStory, sentence: str) -> list[str]:
         if name.casefold() in sentence.casefold():
             hits += len(principle.words)
         if hits:
-            found.append((-hits, len(found), name))
-    return [name for *_, name in sorted(found)]
+            data.append((-hits, len(data), name))
+    return [name for *_, name in sorted(data)]
 
 
-def of_explanations(story: LabStory, draw: str) -> list[VivaQuestion]:
+def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """On the sentence that says most that a figure can show; of several one is drawn."""
     stage = story.last
     sentences = shuffled(f"{draw}: sentence", _sentences(str(stage.result.get("explanation", ""))))
@@ -74,7 +73,7 @@ def of_explanations(story: LabStory, draw: str) -> list[VivaQuestion]:
         VivaQuestion(
             kind="explanation",
             lab=story.lab.name,
-            about=criteria[0] if criteria else "explanation",
+            subject=criteria[0] if criteria else "explanation",
             text=(
                 f'You wrote: "{shortened(visible(sentence), MOST_SENTENCE)}" Which line of your '
                 "report shows that, and what would it say if it were not so?"
@@ -109,10 +108,10 @@ def _number(values: Mapping[str, Any], *keys: str) -> float | None:
     return None
 
 
-def _quantities(found: Json) -> Iterator[tuple[float, str, str, str]]:
+def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
     """Of what was predicted: its score, its name, and in words what was said and what was
     measured."""
-    for one in found.get("quantities") or ():
+    for one in data.get("quantities") or ():
         if not isinstance(one, dict):
             continue
         said, low, high = (_number(one, key) for key in ("predicted", "low", "high"))
@@ -124,18 +123,18 @@ def _quantities(found: Json) -> Iterator[tuple[float, str, str, str]]:
         yield _number(one, "score") or 0.0, name, f"{short(said)}{unit}", measured
 
 
-def of_predictions(story: LabStory, draw: str) -> list[VivaQuestion]:
+def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """On the one that was furthest off."""
     del draw
     stage = story.last
-    found = stage.result.get("prediction")
-    if not isinstance(found, dict):
+    data = stage.result.get("prediction")
+    if not isinstance(data, dict):
         return []
-    score = _number(found, "score")
+    score = _number(data, "score")
     evidence: list[str] = []
     if score is not None:
         evidence.append(f"Attempt {stage.number}, predictions: score {score:.2f} of 1.")
-    worst = min(_quantities(found), default=None)
+    worst = min(_quantities(data), default=None)
     if worst is None:
         if score is None:
             return []
@@ -158,7 +157,7 @@ def of_predictions(story: LabStory, draw: str) -> list[VivaQuestion]:
         VivaQuestion(
             kind="prediction",
             lab=story.lab.name,
-            about="prediction",
+            subject="prediction",
             text=text + asked,
             answer=(answer,),
             evidence=tuple(evidence),
@@ -170,21 +169,21 @@ def of_predictions(story: LabStory, draw: str) -> list[VivaQuestion]:
 # ---- diagnoses ----------------------------------------------------------------------------------
 
 
-def _answers(found: Json) -> Sequence[tuple[str, str, bool]]:
+def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
     """Of each question its name, what was chosen, and whether that is right."""
     return [
         (str(one.get("name", "")), visible(str(one["chosen"])), bool(one["right"]))
-        for one in found.get("questions") or ()
+        for one in data.get("questions") or ()
         if isinstance(one, dict) and "chosen" in one and "right" in one
     ]
 
 
-def of_diagnoses(story: LabStory, draw: str) -> list[VivaQuestion]:
+def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """On an answer that is wrong, or how a right one was found."""
     del draw
     stage = story.last
-    found = stage.result.get("diagnosis")
-    answers = _answers(found) if isinstance(found, dict) else ()
+    data = stage.result.get("diagnosis")
+    answers = _answers(data) if isinstance(data, dict) else ()
     if not answers:
         return []
     name, chosen, is_right = min(answers, key=lambda one: one[2])
@@ -198,7 +197,7 @@ def of_diagnoses(story: LabStory, draw: str) -> list[VivaQuestion]:
         VivaQuestion(
             kind="diagnosis",
             lab=story.lab.name,
-            about="diagnosis",
+            subject="diagnosis",
             text=f'In your diagnosis you chose: "{shortened(chosen, MOST_SENTENCE)}" {asked}',
             answer=(answer,),
             evidence=(

@@ -14,8 +14,7 @@ from numalab.labs.hint_ladders import Ladder
 from numalab.strangers.visible import shortened
 from numalab.teaching.instructor_notes import SHORTEST_SAYS
 from numalab.teaching.viva.principles import CONTESTED
-from numalab.teaching.viva.question import VivaQuestion
-from numalab.teaching.viva.story import LabStory
+from numalab.teaching.viva.story import LabStory, VivaQuestion
 from numalab.teaching.viva.wording import (
     deciding_lines,
     evidence_line,
@@ -47,11 +46,11 @@ def _ladder(story: LabStory, criterion: str, began_in: str) -> Ladder | None:
 
 def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
     likely = [
-        wrong.mistake
-        for wrong in story.mistakes
-        if wrong.first == failed.name
-        and len(wrong.says_in(story.language)) >= SHORTEST_SAYS
-        and wrong.says_in(story.language) in failed.why
+        mistake.mistake
+        for mistake in story.mistakes
+        if mistake.first == failed.name
+        and len(mistake.says_in(story.language)) >= SHORTEST_SAYS
+        and mistake.says_in(story.language) in failed.why
     ]
     if likely and not story.last.same_as:
         told = " Or: ".join(likely[:MOST_MISTAKES])
@@ -62,7 +61,7 @@ def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
         yield f"To try, by the lab's last hint: {shortened(hint, MOST_HINT)}"
 
 
-def of_failures(story: LabStory, draw: str) -> list[VivaQuestion]:
+def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """One for each criterion of the last attempt that fails by itself; what everything else needs
     comes first."""
     del draw
@@ -82,7 +81,7 @@ def of_failures(story: LabStory, draw: str) -> list[VivaQuestion]:
             VivaQuestion(
                 kind="failure",
                 lab=story.lab.name,
-                about=name,
+                subject=name,
                 text=(
                     f"{name} still fails{where}. The report says: {quoted(failed.why)} What in "
                     f"{file} makes it so, and what would you try?"
@@ -104,22 +103,22 @@ def of_failures(story: LabStory, draw: str) -> list[VivaQuestion]:
 # ---- mistakes that were not made ---------------------------------------------------------------
 
 
-def _says(wrong: KnownMistake, language: str) -> str:
-    said = wrong.says_in(language).strip()
+def _says(mistake: KnownMistake, language: str) -> str:
+    said = mistake.says_in(language).strip()
     if len(said) >= SHORTEST_SAYS:
         return f'The report says "... {said} ...".'
-    if wrong.cause is None or wrong.cause == "missed":  # the sentence has the figure, then
+    if mistake.cause is None or mistake.cause == "missed":  # the sentence has the figure, then
         return ""
-    return f"The report says that {CAUSES[wrong.cause].means}."
+    return f"The report says that {CAUSES[mistake.cause].means}."
 
 
-def _is_telling(story: LabStory, wrong: KnownMistake) -> bool:
+def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
     """Whether it is a question of the lab's subject, on a criterion that the student passes."""
-    first = story.criterion(wrong.first)
-    if first is None or story.last.status(first.name) != "pass" or wrong.cause not in _TELLING:
+    first = story.criterion(mistake.first)
+    if first is None or story.last.status(first.name) != "pass" or mistake.cause not in _TELLING:
         return False
     if first.kind == "timing":  # that it is slower goes without saying
-        return len(wrong.says_in(story.language)) >= SHORTEST_OF_TIMES
+        return len(mistake.says_in(story.language)) >= SHORTEST_OF_TIMES
     return first.name != correct.name  # whatever the cause: no evidence of the lab shows it
 
 
@@ -127,53 +126,53 @@ def _sentence(mistake: str) -> str:
     return f"{mistake.rstrip('. ')}."
 
 
-def of_mistakes(story: LabStory, draw: str) -> list[VivaQuestion]:
+def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """One for each known mistake that the last attempt does not have, drawn; first one of each
     criterion."""
     able = [one for one in story.mistakes if _is_telling(story, one)]
     drawn = shuffled(f"{draw}: mistake", able)
-    firsts = {wrong.first: wrong for wrong in reversed(drawn)}
+    firsts = {mistake.first: mistake for mistake in reversed(drawn)}
     ordered = [one for one in drawn if firsts[one.first] is one]
     ordered += [one for one in drawn if firsts[one.first] is not one]
-    return [_of_mistake(story, wrong) for wrong in ordered[: 2 * len(firsts)]]
+    return [_mistake_question(story, mistake) for mistake in ordered[: 2 * len(firsts)]]
 
 
-def _principle(story: LabStory, wrong: KnownMistake) -> Principle | None:
+def _principle(story: LabStory, mistake: KnownMistake) -> Principle | None:
     """Of pages that several threads use it is another one."""
-    is_of_pages = story.rule(wrong.first) == touched_where_used.name
-    if is_of_pages and "several threads" in wrong.says_in(story.language):
+    is_of_pages = story.rule(mistake.first) == touched_where_used.name
+    if is_of_pages and "several threads" in mistake.says_in(story.language):
         return CONTESTED
-    return story.principle(wrong.first)
+    return story.principle(mistake.first)
 
 
-def _fails_too(story: LabStory, wrong: KnownMistake) -> str:
+def _fails_too(story: LabStory, mistake: KnownMistake) -> str:
     """Sentences on other criteria; with pages that are touched elsewhere local_pages fails, which
     wrong.toml need not say."""
-    others = [name for name in wrong.fails if name != wrong.first]
+    others = [name for name in mistake.fails if name != mistake.first]
     told = f" Fails, too: {listed(others)}." if others else ""
     has_homes = story.criterion(local_pages.name) is not None
-    if wrong.first == touched_where_used.name and has_homes and local_pages.name not in others:
+    if mistake.first == touched_where_used.name and has_homes and local_pages.name not in others:
         told += " With several NUMA nodes local_pages does, too."
-    if wrong.may_fail:
-        told += f" May fail, by luck: {listed(wrong.may_fail)}."
+    if mistake.may_fail:
+        told += f" May fail, by luck: {listed(mistake.may_fail)}."
     return told
 
 
-def _of_mistake(story: LabStory, wrong: KnownMistake) -> VivaQuestion:
-    stage, passed = story.last, story.last.shown(wrong.first)
-    principle, file = _principle(story, wrong), story.file_of(wrong.first)
-    if wrong.files:
-        file = listed(sorted(wrong.files))
-    said = f"{wrong.first} fails first. {_says(wrong, story.language)}".rstrip()
-    answer = [said + _fails_too(story, wrong)]
+def _mistake_question(story: LabStory, mistake: KnownMistake) -> VivaQuestion:
+    stage, passed = story.last, story.last.shown(mistake.first)
+    principle, file = _principle(story, mistake), story.file_of(mistake.first)
+    if mistake.files:
+        file = listed(sorted(mistake.files))
+    said = f"{mistake.first} fails first. {_says(mistake, story.language)}".rstrip()
+    answer = [said + _fails_too(story, mistake)]
     if principle is not None:
         answer.append(f"Why: {principle.why}")
     return VivaQuestion(
         kind="mistake",
         lab=story.lab.name,
-        about=wrong.first,
+        subject=mistake.first,
         text=(
-            f"Suppose that your {file} had this mistake: {_sentence(wrong.mistake)} Which "
+            f"Suppose that your {file} had this mistake: {_sentence(mistake.mistake)} Which "
             "criterion would fail first, and what would the report show?"
         ),
         answer=tuple(answer),

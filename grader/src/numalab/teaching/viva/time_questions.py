@@ -13,13 +13,12 @@ from numalab.judging.timing_claims import EFFICIENCY, SPEEDUP
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.rate_words import duration, percent_words, three_digits
 from numalab.teaching.viva.principles import principle_of
-from numalab.teaching.viva.question import VivaQuestion
-from numalab.teaching.viva.story import LabStory
-from numalab.teaching.viva.wording import asked_words, evidence_line, value_words
+from numalab.teaching.viva.story import LabStory, VivaQuestion
+from numalab.teaching.viva.wording import evidence_line, requirement_words, value_words
 
 APART = 0.15  # of two shares that can't be taken for the same
-NEAR_LIGHTSPEED = 0.85  # from there on little is left to be had
-_WHOSE = {
+MIN_NEAR_REFERENCE = 0.85  # from there on little is left to be had
+_OWNERS = {
     SUBMISSION: "the student's",
     SOLUTION: "the solution's",
     HANDOUT: "the handout's",
@@ -31,7 +30,7 @@ def _lines(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> tup
     """The verdict, and the processes that it compares."""
     told = []
     for rate in rates.roles:
-        line = f"{_WHOSE.get(rate.role, rate.role)}: {duration(rate.elapsed_s.median)}"
+        line = f"{_OWNERS.get(rate.role, rate.role)}: {duration(rate.elapsed_s.median)}"
         if rate.gb_per_s is not None:
             line += f", {three_digits(rate.gb_per_s.median)} GB/s"
         if rate.reference_share is not None:
@@ -57,7 +56,7 @@ def _question(
     return VivaQuestion(
         kind="times",
         lab=story.lab.name,
-        about=verdict.name,
+        subject=verdict.name,
         text=text,
         answer=answer,
         evidence=_lines(story, verdict, rates),
@@ -65,7 +64,9 @@ def _question(
     )
 
 
-def _open(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
+def _undecided(
+    story: LabStory, verdict: CriterionVerdict, rates: TimedRates
+) -> VivaQuestion | None:
     """A median that decides nothing."""
     asked, value, interval = verdict.at_least, verdict.value, verdict.interval
     if verdict.cause != "too_noisy" or asked is None or value is None or interval is None:
@@ -76,7 +77,7 @@ def _open(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> Viva
     return _question(
         story, verdict, rates,
         f"{verdict.name} stayed open: the median was {value_words(verdict)}, and "
-        f"{asked_words(verdict)} is asked for. {why}",
+        f"{requirement_words(verdict)} is asked for. {why}",
         f"The median is one of {words.count(rates.replicates, 'noisy generation')}. The interval "
         f"that holds the true one goes from {low} to {high}, so it may be on either side of "
         f"{asked:g}. More generations, or a quiet node, make the interval narrow.",
@@ -142,21 +143,21 @@ def _why(story: LabStory, verdict: CriterionVerdict) -> Iterator[str]:
             return
 
 
-def _lightspeed_words(found: ReferenceShare) -> str:
+def _reference_share_words(share: ReferenceShare) -> str:
     """What may be concluded, by the ends of the interval and not by its middle."""
-    if found.low is not None and found.low >= NEAR_LIGHTSPEED:
+    if share.low is not None and share.low >= MIN_NEAR_REFERENCE:
         return (
             "It is all but as fast as the kit's own loop with the same reads and writes: what is "
             "left to be had is to move fewer bytes."
         )
-    if found.low is not None and found.high is not None and found.high < NEAR_LIGHTSPEED:
+    if share.low is not None and share.high is not None and share.high < MIN_NEAR_REFERENCE:
         return (
             "The kit's own loop with the same reads and writes is faster: the node could deliver "
             "more than the kernel asks for."
         )
     return (
         "By itself little: lightspeed is the rate of the kit's own loop with the same reads and "
-        f"writes, and the share is {percent_words(found)}, which leaves open how much is to be had."
+        f"writes, and the share is {percent_words(share)}, which leaves open how much is to be had."
     )
 
 
@@ -180,14 +181,14 @@ def _rate(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> Viva
         )
     if rates.fits_caches:
         answer.append("All of it fits the last-level caches: it is a rate of caches, too.")
-    found = own.reference_share
-    share = found.median if found is not None else None
+    reached = own.reference_share
+    share = None if reached is None else reached.median
     text = f"One call took {took}, and the report says {gb_per_s} GB/s. How is the rate worked out"
-    if found is None or share is None:
+    if reached is None or share is None:
         text += ", and what is counted?"
     else:
         text += f", and what does {words.percent(share)} of lightspeed tell you?"
-        answer.append(_lightspeed_words(found))
+        answer.append(_reference_share_words(reached))
     counted = rates.bytes_moved - rates.bytes_allocated
     follow_up = (
         f"What would STREAM count? ({counted:,} bytes: not the lines that stores fetch first.)"
@@ -199,14 +200,14 @@ def _rate(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> Viva
 
 
 _Form = Callable[[LabStory, CriterionVerdict, TimedRates], VivaQuestion | None]
-_FIRST: tuple[_Form, ...] = (_open, _both_true)  # seldom there, and the most telling
+_FIRST: tuple[_Form, ...] = (_undecided, _both_true)  # seldom there, and the most telling
 _ALIKE: tuple[_Form, ...] = (_middle, _rate)
 
 
-def of_times(story: LabStory, draw: str) -> list[VivaQuestion]:
+def time_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """One for each form that the last attempt has figures for, and no criterion twice where
     another will do."""
-    found: list[VivaQuestion] = []
+    share: list[VivaQuestion] = []
     for form in (*_FIRST, *shuffled(f"{draw}: form", _ALIKE)):
         made = [
             question
@@ -214,6 +215,6 @@ def of_times(story: LabStory, draw: str) -> list[VivaQuestion]:
             for verdict in story.last.places(name)
             if verdict.where == "here" and (question := form(story, verdict, rates)) is not None
         ]
-        asked = {question.about for question in found}
-        found += sorted(made, key=lambda question: question.about in asked)[:1]
-    return found
+        asked = {question.subject for question in share}
+        share += sorted(made, key=lambda question: question.subject in asked)[:1]
+    return share
