@@ -16,7 +16,7 @@ from numalab.evidence.cpusets import GroupedProgram, read_program, share_on
 from numalab.evidence.kinds import LIGHTSPEED, ON_LINK, SATURATION, SERIES, STOPS, STORES
 from numalab.evidence.live_stops import FoundStops, LiveStops
 from numalab.evidence.load import is_loaded
-from numalab.evidence.node_format import Node
+from numalab.evidence.node_format import NodeDescription
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import Checked, CpuTime, Evidence, Generation, Json, PageTablesOfLife
@@ -103,11 +103,11 @@ def test_a_record_keeps_what_its_node_refused() -> None:
     assert refused({"evidence": tries, "refused": {"ptrace": "no"}}) == {"ptrace": "no"}
     assert refused({}) == {}
     node = invented.ONE_NODE.describe()
-    whole = msgspec.convert(node, Node)
+    whole = msgspec.convert(node, NodeDescription)
     whole.refused = {"perf": "EPERM"}
     assert recorded_node(node | {"evidence": tries}) == whole
     allowed = {"uffd": {"available": True}}
-    assert recorded_node(node | {"evidence": allowed}) == msgspec.convert(node, Node)
+    assert recorded_node(node | {"evidence": allowed}) == msgspec.convert(node, NodeDescription)
 
 
 # ---- results -----------------------------------------------------------------------------------

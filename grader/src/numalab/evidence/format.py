@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
-from numalab.evidence.node_format import Node, Object, Positive, Value
+from numalab.evidence.node_format import NodeDescription, Object, Positive, Value
 from numalab.evidence.run_formats import AnyRunRecord
 
 SCHEMA_VERSION: Final = 1
@@ -70,7 +70,7 @@ class SeededNode(Value, frozen=True):
     """The machine made from a seed that a file answers questions about, as it was booted."""
 
     seed: Positive
-    node: Node | None  # as describe_node saw it; None: see error
+    node: NodeDescription | None  # as describe_node saw it; None: see error
     error: str | None
 
     @property
@@ -142,7 +142,7 @@ class SessionRecord(Object, kw_only=True):
     # the same, where that is the kernel's fault: only it can't be built for it
     race_refused: str | None = None
     race_error: str | None  # why data races can't be looked for
-    node: Node
+    node: NodeDescription
     environment: dict[str, str]  # OpenMP's part of the workers' environment
     build: BuildFacts
     runs: list[AnyRunRecord]

@@ -40,12 +40,12 @@ class NodePu(Object, kw_only=True):
     )
 
 
-class CoreKind(Object, kw_only=True):
+class NodeCoreKind(Object, kw_only=True):
     pus: list[Count]
     name: str | None
 
 
-class Node(Object, kw_only=True):
+class NodeDescription(Object, kw_only=True):
     name: str
     kernel: str | UnsetType | None = UNSET
     architecture: str | UnsetType | None = UNSET
@@ -64,7 +64,7 @@ class Node(Object, kw_only=True):
     pu_list: list[NodePu]
     # PUs by the kind of their cores, the weakest kind first; null where the system does not tell;
     # not in earlier records
-    core_kinds: list[CoreKind] | UnsetType | None = UNSET
+    core_kinds: list[NodeCoreKind] | UnsetType | None = UNSET
     huge_page_mode: str | UnsetType | None = UNSET
     # what the kit tried here and the system refused, in the system's words; left out: nothing, or
     # an earlier record

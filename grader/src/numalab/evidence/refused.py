@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from numalab.evidence.node_format import Node
+from numalab.evidence.node_format import NodeDescription
 from numalab.evidence.record import Json
 
 
@@ -17,8 +17,8 @@ def refused(node: Json) -> dict[str, str]:
     return {name: str(tried["error"]) for name, tried in tries.items() if not tried["available"]}
 
 
-def recorded_node(node: Json) -> Node:
+def recorded_node(node: Json) -> NodeDescription:
     """The part of what describe_node gives that a record keeps."""
     kept = {key: value for key, value in node.items() if key != "evidence"}
     found = refused(node)
-    return msgspec.convert(kept | ({"refused": found} if found else {}), Node)
+    return msgspec.convert(kept | ({"refused": found} if found else {}), NodeDescription)

@@ -354,7 +354,7 @@ class RaceRun(WorkerRun, kw_only=True, tag="race"):
 # ---- stores ---------------------------------------------------------------
 
 
-class WrittenLine(Object, kw_only=True):
+class NotedLine(Object, kw_only=True):
     line: Count  # counted from the first of these
     stores: Positive
     # [thread, stores]; threads are numbered from 1 on as they were first noted
@@ -403,7 +403,7 @@ class StoresRun(WorkerRun, kw_only=True, tag="stores"):
     lost: Count  # stores for which there was no room
     shared_lines: Count  # written by several threads
     shared_stores: Count  # to these, of all but the thread that writes a line most
-    most_written: list[WrittenLine]
+    most_written: list[NotedLine]
     # [bytes loaded of the first array, stores] of each thread that has any
     by_thread: list[tuple[Count, Count]]
     slots: Slots  # blocks of counters that the kernel names, of threads that have any
