@@ -1,4 +1,4 @@
-"""Reads evidence records, which the monitor and the grader wrote, into record's values."""
+"""Read records (format.py), which the monitor and the grader write, into evidence (record.py)."""
 
 from __future__ import annotations
 

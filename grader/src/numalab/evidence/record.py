@@ -1,10 +1,5 @@
-"""Evidence records: what the monitor saw, as frozen values; read_record reads them.
-
-The format is common/schema/evidence.schema.json. A session's record holds the node, the
-build, the environment, and a list of runs; the graded kernel has the role "submission"
-in every run, whatever it is, and the kit's own kernels the roles "solution", "control" (a
-second process of the solution) and "handout". "probe" is the kit's own loop with the same reads and
-writes, by which lightspeed is measured.
+"""What is judged: the evidence of a session, as frozen values. format.py has the records that it is
+read from (read_record), and says which roles there are.
 """
 
 from __future__ import annotations
