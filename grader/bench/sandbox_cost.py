@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import SOLUTION
+from numalab.evidence.run_formats import TimingRun
 from numalab.explore.intervals import compare, median_interval
 from numalab.harness import monitor
 from numalab.harness.build import build_targets
@@ -58,10 +59,11 @@ def take(
         installation, lab, monitor.MonitorRun("generation", command, environment)
     )
     spent_s = time.monotonic() - start
-    (role,) = record["roles"]
-    if role["outcome"]["status"] != "ok":
-        raise NumalabError(f"{program.name} did not end well: {role['outcome']}")
-    times = [sample["elapsed_s"] for sample in record["samples"]]
+    assert isinstance(record, TimingRun)
+    (role,) = record.roles
+    if role.outcome.status != "ok":
+        raise NumalabError(f"{program.name} did not end well: {role.outcome}")
+    times = [sample.elapsed_s for sample in record.samples]
     return Taken(min(times), spent_s - sum(times))
 
 

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support.commands import (
     assert_all_gone,
@@ -158,7 +159,7 @@ def test_just_what_is_declared_is_lost(
     filter: Filter, described: dict[str, Json], usual: Json
 ) -> None:
     """Of all labs on whatever node: this one may have too few NUMA nodes to show it."""
-    node = recorded_node(described[filter.name])
+    node = msgspec.to_builtins(recorded_node(described[filter.name]))
     for lab in LABS.values():
         lost = {
             c.name for c in lab.criteria if not judges_answers(c) and loss(lab, c, node) is not None
@@ -167,8 +168,8 @@ def test_just_what_is_declared_is_lost(
 
 
 def test_a_record_keeps_what_was_refused(described: dict[str, Json], usual: Json) -> None:
-    assert "refused" not in recorded_node(usual)
-    kept = recorded_node(described["docker"])
+    assert "refused" not in msgspec.to_builtins(recorded_node(usual))
+    kept = msgspec.to_builtins(recorded_node(described["docker"]))
     assert kept["refused"]["move_pages"] == "Operation not permitted"
     assert refused(kept) == refused(described["docker"])
     assert "evidence" not in kept

@@ -190,9 +190,9 @@ def orders_of_rounds(installation: Installation) -> set[tuple[str, ...]]:
 
 @pytest.mark.timed
 def test_kept_evidence_follows_the_schema(
-    installation: Installation, schema: Path, solutions: tuple[int, Json]
+    installation: Installation, solutions: tuple[int, Json]
 ) -> None:
-    evidence = kept_evidence(installation, schema, "c")
+    evidence = kept_evidence(installation, "c")
     assert evidence.of(GENERATION)
     for generation in evidence.of(GENERATION):
         repetitions = {len(times) for times in generation.elapsed_s.values()}
@@ -203,16 +203,15 @@ def test_kept_evidence_follows_the_schema(
 
 
 def test_kept_evidence_of_fortran_follows_the_schema(
-    installation: Installation, schema: Path, in_fortran: tuple[int, Json]
+    installation: Installation, in_fortran: tuple[int, Json]
 ) -> None:
-    assert not kept_evidence(installation, schema, "fortran").of(GENERATION)
+    assert not kept_evidence(installation, "fortran").of(GENERATION)
 
 
-def kept_evidence(installation: Installation, schema: Path, language: str) -> Evidence:
+def kept_evidence(installation: Installation, language: str) -> Evidence:
     """Of the first lab's solution, looked through."""
     evidence = load(
-        installation.results_folder("01_first_touch", language, "solution") / "evidence.json",
-        schema,
+        installation.results_folder("01_first_touch", language, "solution") / "evidence.json"
     )
     sizes = [one.n for one in evidence.of(CHECK)[0].checked]
     assert sizes[:5] == [1, 7, 1000, 4099, 100003]

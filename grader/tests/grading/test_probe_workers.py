@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalab.evidence.record import PROBE
+from numalab.evidence.run_formats import CheckRun
 from numalab.harness import monitor
 from numalab.harness.build import build_targets
 from numalab.installation import Installation
@@ -34,8 +35,7 @@ def test_every_element_of_a_probe_is_right_for_odd_sizes_too(
         record = monitor.run_monitor(
             installation, lab, monitor.MonitorRun("check", options, environment)
         )
-        assert record["outcome"]["status"] == "ok", lab.name
-        checked = record["checks"]
-        assert len(checked) > 10
-        assert all(check["results"]["wrong"] == 0 for check in checked), lab.name
-        assert any(check["n"] % 8 for check in checked)
+        assert isinstance(record, CheckRun) and record.outcome.status == "ok", lab.name
+        assert len(record.checks) > 10
+        assert all(check.results.wrong == 0 for check in record.checks), lab.name
+        assert any(check.n % 8 for check in record.checks)

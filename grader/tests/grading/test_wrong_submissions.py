@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from support.commands import assert_all_gone
 
+from numalab.evidence.read_record import as_json
 from numalab.files import write_json
 from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
@@ -268,11 +269,11 @@ def hand_in(installation: Installation, lab: Lab, language: str, entry: Json, fo
 def keep_beside(folder: Path, session: Session, *on_machines: Session) -> None:
     """Keep the records beside the kernel too, where pytest leaves them: bench/same_verdicts.py
     judges them by two versions."""
-    write_json(folder / "evidence.json", session.data, indent=None)
+    write_json(folder / "evidence.json", as_json(session.record), indent=None)
     for other in on_machines:
         own = folder / f"on_{other.place.name}"
         own.mkdir()
-        write_json(own / "evidence.json", other.data, indent=None)
+        write_json(own / "evidence.json", as_json(other.record), indent=None)
 
 
 def deserved_there(lab: Lab, entry: Json) -> set[str]:

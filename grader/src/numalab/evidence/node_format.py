@@ -27,7 +27,7 @@ class CacheLevel(Object, kw_only=True):
 class NodeMemory(Object, kw_only=True):
     numa_node: Count
     memory_bytes: Count
-    not_allowed: bool = False  # none of its PUs may be used here
+    not_allowed: bool | UnsetType = UNSET  # none of its PUs may be used here
 
 
 class NodePu(Object, kw_only=True):
