@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from numalab.evidence.read_record import load_record
 from numalab.evidence.repeats import outcomes, paused_s
 from numalab.installation import Installation, find_installation
 
@@ -134,10 +135,10 @@ def paused_grading(
             return {"lab": lab, "pauses": len(lengths_s), "faults": [told[-800:]]}
         result = json.loads(path.read_text("utf-8"))["results"][0]
     evidence = installation.results_folder(result["lab"], "c", "solution") / "evidence.json"
-    runs = json.loads(evidence.read_text("utf-8"))["runs"]
-    left_out = Counter(run["tried_again"] for run in runs if "tried_again" in run)
+    runs = load_record(evidence).runs
+    left_out = Counter(run.tried_again for run in runs if run.tried_again is not None)
     ends = Counter(
-        outcome["status"] for run in runs for outcome in outcomes(run) if outcome["status"] != "ok"
+        outcome.status for run in runs for outcome in outcomes(run) if outcome.status != "ok"
     )
     return {
         "lab": result["lab"],

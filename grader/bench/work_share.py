@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
+import msgspec
 from judge_rates import Progress
 from loads import LOADS, other_load
 from series import Appender, lines_of
@@ -27,6 +28,7 @@ from work_share_kernels import KERNELS, WRONG, BenchKernel, text_of
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.kinds import PLACEMENT
+from numalab.evidence.read_record import run_of
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json, Placement
 from numalab.evidence.work import inflation_of, work_share
 from numalab.grading.session import Session
@@ -59,9 +61,7 @@ def build(installation: Installation, node: Json, kernel: BenchKernel, folder: P
         )  # fmt: skip
         with installation.lock():
             if not session.build():
-                raise NumalabError(
-                    f"{worker.name} does not build: {session.data['build']['kernel']}"
-                )
+                raise NumalabError(f"{worker.name} does not build: {session.record.build.kernel}")
             shutil.copy2(session.program(SUBMISSION), worker)
     return worker
 
@@ -74,9 +74,12 @@ def look(installation: Installation, lab: Lab, worker: Path, threads: int) -> Js
         "--with-one-thread",
     ]
     environment = monitor.worker_environment(lab, threads)
-    return monitor.run_monitor(
-        installation, lab, monitor.MonitorRun("placement", options, environment)
+    run: Json = msgspec.to_builtins(
+        monitor.run_monitor(
+            installation, lab, monitor.MonitorRun("placement", options, environment)
+        )
     )
+    return run
 
 
 def record(installation: Installation, options: argparse.Namespace) -> None:
@@ -118,7 +121,7 @@ def read_looks(path: Path) -> tuple[Looked, Json]:
         node = line["node"]
         if line["record"]["outcome"]["status"] != "ok":
             raise NumalabError(f"{line['kernel']} ended badly: {line['record']['outcome']}")
-        run = PLACEMENT.parse(line["record"])
+        run = PLACEMENT.parse(run_of(line["record"]))
         looked[line["load"], line["kernel"], line["language"]].append(run)
     return looked, node
 
