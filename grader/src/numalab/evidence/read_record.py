@@ -155,5 +155,5 @@ def schema() -> Json:
 
 def as_json(record: SessionRecord) -> Json:
     """Return a record as it is stored."""
-    data: Json = msgspec.to_builtins(record)
+    data: Json = msgspec.json.decode(msgspec.json.encode(record))
     return data
