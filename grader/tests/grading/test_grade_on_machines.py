@@ -342,7 +342,11 @@ def test_a_wrong_kernel_is_not_judged_on_machines(
     session = cast(
         Session,
         SimpleNamespace(
-            installation=installation, lab=first_touch, evidence=evidence, language="c", data={}
+            installation=installation,
+            lab=first_touch,
+            evidence=evidence,
+            language="c",
+            record=SimpleNamespace(),
         ),
     )
     found, there = grade_elsewhere(
@@ -373,7 +377,11 @@ def test_why_no_virtual_node_was_asked_is_told(
         }  # fmt: skip
     evidence = parse(record)
     session = SimpleNamespace(
-        installation=installation, lab=first_touch, evidence=evidence, language="c", data={}
+        installation=installation,
+        lab=first_touch,
+        evidence=evidence,
+        language="c",
+        record=SimpleNamespace(),
     )
     found, there = grade_elsewhere(cast(Session, session), [], cast(VirtualPlaces, None))
     local = next(c for c in found.criteria if c.name == "local_pages")
