@@ -15,6 +15,7 @@ from support import steering
 from support.commands import numalab_command
 
 from numalab.doctor.doctor import shell_variables as finding_of
+from numalab.evidence.repeats import outcomes
 from numalab.harness import monitor
 from numalab.harness.build import build_targets
 from numalab.installation import Installation
@@ -256,7 +257,7 @@ def test_a_machine_is_what_it_is(
         first_touch,
         monitor.MonitorRun("check", options, monitor.worker_environment(first_touch, 2)),
     )
-    assert {outcome["status"] for outcome in monitor.outcomes(record)} == {"ok"}
+    assert {outcome.status for outcome in outcomes(record)} == {"ok"}
 
 
 @pytest.mark.builds

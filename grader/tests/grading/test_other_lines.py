@@ -6,12 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from support import invented
 
 from numalab.evidence.kinds import STORES
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SUBMISSION
+from numalab.evidence.run_formats import StoresRun
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_targets
@@ -60,10 +62,10 @@ def judged(
     ]  # fmt: skip
     asked = monitor.MonitorRun(STORES.name, options, monitor.worker_environment(lab, 2))
     run = monitor.run_monitor(installation, lab, asked)
-    assert run["line_bytes"] == line_bytes
+    assert isinstance(run, StoresRun) and run.line_bytes == line_bytes
     record = invented.evidence(invented.ONE_NODE)
     check = record["runs"][0] | {"lab": NAME}
-    verdict = judge(lab, parse(record | {"lab": NAME, "runs": [check, run]}))
+    verdict = judge(lab, parse(record | {"lab": NAME, "runs": [check, msgspec.to_builtins(run)]}))
     return {c.name: c for c in verdict.criteria if c.name in ABOUT_STORES}
 
 
