@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from support.commands import SOON_LIMIT_S
 from support.leftovers import descendants, ended_on_failure
 
 
@@ -30,7 +33,9 @@ time.sleep(600)
 
 
 def test_a_test_that_fails_leaves_no_process() -> None:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as fixture:
+    sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with subprocess.Popen(sleeping) as fixture, contextlib.ExitStack() as at_end:
+        at_end.callback(fixture.kill)
         with pytest.raises(AssertionError), ended_on_failure():
             process = subprocess.Popen(
                 [sys.executable, "-c", FAMILY], stdout=subprocess.PIPE, text=True
@@ -41,7 +46,16 @@ def test_a_test_that_fails_leaves_no_process() -> None:
             raise AssertionError
         assert process.wait(timeout=60) == -signal.SIGKILL
         process.stdout.close()
-        stat = Path(f"/proc/{grandchild}/stat")
-        assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+        deadline = time.monotonic() + SOON_LIMIT_S  # a signal is delivered when it is
+        while is_running(grandchild) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not is_running(grandchild)
         assert fixture.poll() is None, "what was there before is somebody else's"
-        fixture.kill()
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"

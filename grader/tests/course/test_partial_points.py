@@ -75,7 +75,7 @@ def test_whole_points_stay_whole_numbers(first_touch: Lab) -> None:
 def test_progress_keeps_a_part(first_touch: Lab, tmp_path: Path) -> None:
     def of(score: float) -> LearnerProgress:
         found = result_of(first_touch, scored(first_touch, score), AT, False, False, None)
-        return LearnerProgress().with_result(first_touch.name, "c", found, True)
+        return LearnerProgress().add_result(first_touch.name, "c", found, True)
 
     save_progress(tmp_path / "progress.json", of(0.25))
     kept = load_progress(tmp_path / "progress.json")

@@ -144,7 +144,7 @@ def judged_as(
 ) -> None:
     """Whatever the records are, the verdict on them is this one."""
 
-    def read(path: Path, labs: object, elsewhere: object) -> Any:
+    def read(path: Path, labs: object) -> Any:
         assert path == course.attempt(OLD.target, 2) / "evidence" / "c"
         lab, language = is_of.get("lab", LAB), is_of.get("language", "c")
         here, of = SimpleNamespace(language=language), SimpleNamespace(name=lab)
