@@ -55,7 +55,7 @@ class Installation:
 
     @property
     def build_root(self) -> Path:
-        """Holds a build folder for each preset, and what outlives them."""
+        """Holds a build folder for each preset; without `state` also what outlives them."""
         return self.builds or self.root / "build"
 
     @property

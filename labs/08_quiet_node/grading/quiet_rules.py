@@ -69,7 +69,7 @@ def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, 
 
 
 def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
-    """Return the series that a kernel answered, or the verdict where it answered none."""
+    """Return the series that a kernel answered; the verdict where runs lack or one ended badly."""
     missing = missing_runs(criterion, evidence, evidence.of(SERIES))
     if missing:
         return missing

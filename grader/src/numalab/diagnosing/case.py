@@ -37,7 +37,8 @@ class Suspect:
     """A known mistake in one language, with its cure.
 
     Attributes:
-        lines: the statements that are wrong, if any are; empty where something is missing.
+        lines: the statements that only the mistaken kernel has; empty where it only lacks some, or
+            where more than MOST_LINES differ.
     """
 
     known: KnownMistake

@@ -3,8 +3,9 @@ nobody's work.
 
     .venv/bin/python -m numalab.editions.release numalab-0.2.0.tar.gz
 
-What students edit lies in it where nobody edits it (kit.RELEASED), and the first command afterwards
-puts it into labs/ where nothing is (common/setup/unpacked.sh). A student copy is laid out likewise.
+What students edit lies in it where nobody edits it (installation.RELEASED), and the first command
+afterwards puts it into labs/ where nothing is (common/setup/unpacked.sh). A student copy is laid
+out likewise.
 """
 
 from __future__ import annotations

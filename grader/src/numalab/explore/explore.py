@@ -66,8 +66,8 @@ def check_memory(exploration: Exploration, available: int) -> None:
 
 
 class VirtualNode(Place, Protocol):
-    """A place that is a virtual machine. machine: the gallery's; node: as describe_node has it
-    there."""
+    """A place that is a virtual machine. machine: what it stands for, as evidence records it;
+    node: as describe_node has it there."""
 
     @property
     def machine(self) -> ShownMachine: ...

@@ -336,7 +336,8 @@ def fast_memory(criterion: Criterion, evidence: Evidence, run: Placing) -> Crite
 def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the table of numalab's program that is in turn under a handed-in policy.
 
-    NUMA nodes without processors count if the policy put pages there: numactl's `all` has them.
+    Where the goal names no NUMA nodes, those without processors count if the policy put pages
+    there: numactl's `all` has them.
     """
     file = criterion.file
     assert file is not None

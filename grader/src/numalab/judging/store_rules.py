@@ -76,7 +76,7 @@ def _overrun_text(threads: int, overrun: Overrun) -> str:
 
 
 def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
-    """Add the most common cause to a crash of a kernel that came to its end with fewer threads."""
+    """Add the most common cause to a crash with four threads or more where all checks end well."""
     run = next((run for run in evidence.of(STORES) if not run.outcome.ok), None)
     checks = evidence.of(CHECK)
     came_through = checks and all(check.outcome.ok for check in checks)

@@ -6,10 +6,10 @@ its e-value reaches e_to_pass (100, with --quick 20), and *shown not* where that
 reaches e_to_fail (1000, with --quick 20): sequential.py proves the risks. The probe takes the
 solution's place where `at_least_of_lightspeed` is required.
 
-**Without times** (`_verdict_without_times`). In this order: a run that numalab made fail or that
-was interrupted leaves the criterion open; results that are not correct yet fail it; a repetition
-that met its time limit, also when it was taken again, fails it as too slow; a process beside the
-submission's that did not come to its end fails it, or is numalab's error.
+**Without times** (`_verdict_without_times`). In this order: a run that was interrupted leaves the
+criterion open, one that numalab made fail is its error; results that are not correct yet fail it,
+unless the starting code is a launch; a repetition that met its time limit, also when it was taken
+again, fails it as too slow; another process that did not end fails it, or is numalab's error.
 
 **With times** the first rule of `_RULES_IN_ORDER` that has a verdict gives it:
 

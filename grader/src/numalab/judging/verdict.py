@@ -354,7 +354,7 @@ class Verdict:
         return sum(same[0].max_points for same in self._group_by_name())
 
     def points_of(self, *statuses: Status) -> int:
-        """Return the points that the criteria of these statuses have in all."""
+        """Return the sum of max_points of the criteria whose points go by one of these statuses."""
         return sum(
             same[0].max_points
             for same in self._group_by_name()

@@ -3,10 +3,11 @@ functions.
 
 The share of each part is:
 
-- kernel, variant: points over what the node can show, less the penalty for being late; - diagnose,
-prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and of
-predictions.toml in the variant's, less that hand-in's penalty: answers given after a grading has
-shown what is right earn nothing; - viva: the mark.
+- kernel, variant: points over what the node can show, less the penalty for being late;
+- diagnose, prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and of
+  predictions.toml in the variant's, less that hand-in's penalty: answers given after a grading has
+  shown what is right earn nothing;
+- viva: the mark.
 """
 
 from __future__ import annotations
