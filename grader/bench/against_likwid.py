@@ -165,7 +165,7 @@ def run_likwid(loop: Loop, size: Size) -> Told:
     command = likwid_command(loop, size)
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, env=shell_variables.for_observers()
+            command, capture_output=True, text=True, env=shell_variables.observer_environment()
         )
     except KeyboardInterrupt as error:
         raise Interrupted from error
@@ -186,7 +186,7 @@ def run_probe(installation: Installation, name: str, size: Size, told: Told) -> 
                  "first_touch=one", f"pus={','.join(map(str, told.pus))}")  # fmt: skip
     key: dict[str, int | str] = {"threads": size.threads, "bytes": array_bytes}
     record = parse_record(
-        run_program(installation.probe, arguments, shell_variables.for_observers()), key
+        run_program(installation.probe, arguments, shell_variables.observer_environment()), key
     )
     if record["thread_pus"] != list(told.pus):
         raise NumalabError(f"the probe's threads sat on {record['thread_pus']}, not {told.pus}")

@@ -136,7 +136,7 @@ def test_a_program_that_ends_for_want_of_room_is_no_kernels_fault(
     })  # fmt: skip
     output = record if ended != "no record" else ""
     place = Place(output)
-    monkeypatch.setattr(monitor, "HERE", place)
+    monkeypatch.setattr(monitor, "THIS_MACHINE", place)
     lab = type("Lab", (), {"name": "lab"})()
     asked = monitor.MonitorRun("correct", [], {})
     run = lambda: monitor.run_monitor(Installation(Path("/kit")), lab, asked, place)  # noqa: E731

@@ -56,38 +56,38 @@ def everything(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 def test_observers_get_what_is_wanted_and_nothing_else(everything: dict[str, str]) -> None:
-    got = shell_variables.for_observers()
-    assert got.keys() <= shell_variables.WANTED.keys()
+    got = shell_variables.observer_environment()
+    assert got.keys() <= shell_variables.OBSERVER_VARIABLES.keys()
     assert got["PATH"] == os.environ["PATH"]
     assert got["LD_LIBRARY_PATH"] == "/apps/lib"
 
 
 def test_builds_get_all_but_what_steers(everything: dict[str, str]) -> None:
-    got = shell_variables.for_builders()
+    got = shell_variables.builder_environment()
     assert not NOT_OF_BUILDS.keys() & got.keys()
     assert steering.NEEDED.items() <= got.items()
     assert got["EDITOR"] == "vi"
 
 
 def test_launchers_keep_what_is_the_programs(everything: dict[str, str]) -> None:
-    got = shell_variables.for_launchers()
+    got = shell_variables.launcher_environment()
     assert not {*steering.TOPOLOGY, *PLACING} & got.keys()
     assert steering.NEEDED.items() <= got.items()
     assert set(OF_LAUNCHERS) <= got.keys()
-    left = set(shell_variables.left_out_of_launchers())
+    left = set(shell_variables.launcher_exclusions())
     assert left & everything.keys() == everything.keys() - got.keys()
 
 
 def test_slurms_commands_get_nothing_of_the_job_that_calls_them(
     everything: dict[str, str],
 ) -> None:
-    got = shell_variables.for_slurm()
+    got = shell_variables.slurm_environment()
     assert [name for name in got if name.startswith("SLURM_")] == ["SLURM_CONF"]
     assert not NOT_OF_BUILDS.keys() & got.keys()
 
 
 def test_guests_are_the_machines_that_they_are(everything: dict[str, str]) -> None:
-    got = shell_variables.for_guests()
+    got = shell_variables.guest_environment()
     assert not steering.TOPOLOGY.keys() & got.keys()
     assert got["OMP_PLACES"] == "{0}"
 
@@ -96,10 +96,10 @@ def test_the_users_own_programs_get_their_python_back(monkeypatch: pytest.Monkey
     """The launcher has renamed what steers Python, and set two variables."""
     monkeypatch.setenv("NUMALAB_GIVEN_PYTHONPATH", "/mine")
     monkeypatch.setenv("PYTHONSAFEPATH", "1")
-    got = shell_variables.for_launchers()
+    got = shell_variables.launcher_environment()
     assert got["PYTHONPATH"] == "/mine"
     assert "PYTHONSAFEPATH" not in got and "NUMALAB_GIVEN_PYTHONPATH" not in got
-    assert "PYTHONPATH" in shell_variables.not_passed_on()
+    assert "PYTHONPATH" in shell_variables.withheld_variables()
 
 
 def test_each_row_has_a_reason_and_does_something() -> None:
@@ -109,12 +109,12 @@ def test_each_row_has_a_reason_and_does_something() -> None:
         for pattern in row.names.split():
             found = shell_variables.row_of(pattern.replace("*", "X"))
             assert found is row, f"{pattern} is in another row before: {found}"
-    reasons = (shell_variables.WANTED, shell_variables.KEPT)
+    reasons = (shell_variables.OBSERVER_VARIABLES, shell_variables.KEPT)
     assert all(why for table in reasons for why in table.values())
 
 
 def test_doctor_names_what_was_found(everything: dict[str, str]) -> None:
-    names = shell_variables.not_passed_on()
+    names = shell_variables.withheld_variables()
     assert names[0].startswith("HWLOC_")
     measured = everything.keys() - steering.BUILD.keys() - steering.NEEDED.keys() - {"EDITOR"}
     of_job = {name for name in measured if name.startswith("SLURM_")}
@@ -203,7 +203,7 @@ def test_the_whole_environment_is_for_numalab_itself() -> None:
     found = {
         str(path.relative_to(SOURCE))
         for path in SOURCE.rglob("*.py")
-        if "shell_variables.for_numalab" in path.read_text(encoding="utf-8")
+        if "shell_variables.numalab_environment" in path.read_text(encoding="utf-8")
     }
     assert found == USERS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from numalab.file_systems.room import NO_ROOM, own_places, shortage
-from numalab.strangers.listing import listing
-from numalab.strangers.visible import visible_lines
+from numalab.untrusted.listing import listing
+from numalab.untrusted.visible import visible_lines
 
 WIDTH = 80  # columns of messages
 

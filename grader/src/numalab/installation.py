@@ -356,7 +356,7 @@ def find_installation(preset: str) -> Installation:
     if not (root / "labs").is_dir():
         raise NumalabError(f"{root} is not a copy of numalab: it has no folder labs/")
     builds = os.environ.get("NUMALAB_BUILD")
-    own = own_places(root, shell_variables.for_numalab()) if is_shared(root) else None
+    own = own_places(root, shell_variables.numalab_environment()) if is_shared(root) else None
     if builds:
         return Installation(root, preset, Path(builds).absolute(), own.work if own else None)
     return (

@@ -19,7 +19,7 @@ from numalab.course.intake.clones import last_commit_at, make_empty_repository
 from numalab.course.intake.students import Person
 from numalab.course.intake.trees import Entry
 from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
-from numalab.strangers.tools import TookTooLong
+from numalab.untrusted.tools import TookTooLong
 
 # ---- the last commit -------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ def test_what_git_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
     def run(command: object, limits: Any, environment: object, *, with_errors: bool) -> Any:
-        given.append((limits.cpu_s, limits.said_bytes, limits.wall_s, with_errors))
+        given.append((limits.cpu_s, limits.output_bytes, limits.wall_s, with_errors))
         return 0, "said"
 
     monkeypatch.setattr(clones, "run_limited", run)

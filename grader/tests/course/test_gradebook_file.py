@@ -16,7 +16,7 @@ from numalab.course.gradebook import database
 from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.rules import Rules
 from numalab.errors import NumalabError, UserError
-from numalab.file_systems.room import Place
+from numalab.file_systems.room import RoomNeeded
 
 
 @pytest.mark.parametrize("has_locks", [True, False])
@@ -151,9 +151,9 @@ def test_what_sqlite_complains_of_is_told(
 
 
 def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    places: list[Place] = []
+    places: list[RoomNeeded] = []
 
-    def shortage(place: Place) -> str:
+    def shortage(place: RoomNeeded) -> str:
         places.append(place)
         return "there is no room"
 
@@ -163,4 +163,4 @@ def test_a_full_disk_is_told_as_that(tmp_path: Path, monkeypatch: pytest.MonkeyP
         database.explain_errors(CourseFolder(tmp_path)),
     ):
         raise sqlite3.OperationalError("database or disk is full")
-    assert places == [Place(tmp_path, 2**20, str(tmp_path), "Make room there.")]
+    assert places == [RoomNeeded(tmp_path, 2**20, str(tmp_path), "Make room there.")]

@@ -29,9 +29,9 @@ from numalab.course.intake.trees import Refused
 from numalab.course.records import Intake
 from numalab.files import MIB
 from numalab.labs.declaration import Lab
-from numalab.strangers.archives import Member
-from numalab.strangers.server import Unreadable
-from numalab.strangers.visible import shown
+from numalab.untrusted.archives import Member
+from numalab.untrusted.reader_server import Unreadable
+from numalab.untrusted.visible import shown
 
 KERNEL = b"void initialize(void) {}\n"
 FIRST = "01_first_touch"

@@ -26,7 +26,7 @@ from numalab.course.intake.uploads import Layout, StudentUpload
 from numalab.course.records import Problem, Student
 from numalab.errors import UserError
 from numalab.labs.declaration import Lab
-from numalab.strangers.apart import Readers
+from numalab.untrusted.reader_pool import ReaderPool
 
 KERNEL = b'#include "first_touch.h"\nvoid initialize(void) {}\n'
 FIRST, SECOND = "01_first_touch", "02_affinity"
@@ -105,7 +105,7 @@ def archive(folder: Path, name: str, files: dict[str, bytes]) -> Entry:
 
 def test_the_members_of_a_students_archive(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        readers = stack.enter_context(Readers(READER))
+        readers = stack.enter_context(ReaderPool(READER))
         packed = archive(tmp_path, "x.zip", {"a/kernel.c": KERNEL})
         (member,) = of_intake._members(packed, ("x.zip",), readers, stack)
         assert member.path == ("x.zip", "a", "kernel.c")
@@ -131,7 +131,7 @@ def test_archives_of_a_student_are_read_up_to_a_number(
     empty = [archive(tmp_path, f"{name}.zip", {}) for name in "abc"]
     whole = archive(tmp_path, "lab1.zip", {"kernel.c": KERNEL})
     below = Entry(("w", "x.zip"), "file")
-    with Readers(READER) as readers:
+    with ReaderPool(READER) as readers:
 
         def chosen(*entries: Entry, **more: Any) -> tuple[list[str], list[str]]:
             one = StudentUpload("lab1.zip", Person("x", {}), entries, **more)

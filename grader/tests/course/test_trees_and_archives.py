@@ -45,8 +45,8 @@ from numalab.course.intake.trees import (
     walk_folder,
 )
 from numalab.files import MIB
-from numalab.strangers.apart import Readers
-from numalab.strangers.archives import CLOSE, Member
+from numalab.untrusted.archives import CLOSE, Member
+from numalab.untrusted.reader_pool import ReaderPool
 
 # ---- names -----------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ def test_the_entries_of_an_archive(kind: str) -> None:
     files = {"a/kernel.c": b"int x;\n", "a/.DS_Store": b"", "../b": b"", "e\u0301/": b""}
     packed = zip_bytes(files) if kind == "zip" else tar_bytes(files, kind)
     with ExitStack() as stack:
-        readers = stack.enter_context(Readers(READER))
+        readers = stack.enter_context(ReaderPool(READER))
         found = read_archive(io_file(packed, stack), "x", STUDENT_LIMITS, readers, stack)
         assert [(one.path, one.refused) for one in found][:2] == [
             (("a", "kernel.c"), ""), (("b",), "climbs out of the archive")
@@ -278,7 +278,7 @@ def io_file(content: bytes, stack: ExitStack) -> Any:
 def test_what_is_no_archive(content: bytes, most: int, why: str) -> None:
     limits = replace(STUDENT_LIMITS, archive_bytes=most)
     with ExitStack() as stack, pytest.raises(Refused) as error:
-        readers = stack.enter_context(Readers(READER))
+        readers = stack.enter_context(ReaderPool(READER))
         read_archive(io_file(content, stack), "x.zip", limits, readers, stack)
     assert "larger" not in str(error.value)[len(why) :]
     check_text(str(error.value))

@@ -12,7 +12,7 @@ from support.node_trees import JOB, MOUNT_V2, stat_text, write_process, write_tr
 from numalab.doctor import current_load
 from numalab.doctor.current_load import measure_load
 from numalab.doctor.node_facts import read_facts
-from numalab.processes.limits import Limit, read_groups
+from numalab.processes.limits import Limit, read_control_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 
@@ -68,11 +68,11 @@ def test_the_smallest_limit_of_all_levels_counts(tmp_path: Path) -> None:
         "sys/fs/cgroup/system.slice/cpu.max": "150000 100000\n",
         f"{JOB}/memory.max": "1073741824\n",
     }
-    groups = read_groups(write_tree(tmp_path, **files))
+    groups = read_control_groups(write_tree(tmp_path, **files))
     above = Limit("/sys/fs/cgroup/system.slice/cpu.max", 1.5)
-    assert groups.cpu == (Limit(f"/{JOB}/cpu.max", 3.0), above)
-    assert groups.cpu_limit == above
-    assert groups.memory == (Limit(f"/{JOB}/memory.max", 2**30),)
+    assert groups.core_limits == (Limit(f"/{JOB}/cpu.max", 3.0), above)
+    assert groups.core_limit == above
+    assert groups.memory_limits == (Limit(f"/{JOB}/memory.max", 2**30),)
     assert not groups.is_cut_off
 
 
@@ -96,9 +96,9 @@ V1 = {
 
 
 def test_version_1_is_read_too(tmp_path: Path) -> None:
-    groups = read_groups(write_tree(tmp_path, **V1))
-    assert groups.cpu == (Limit("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", 2.0),)
-    assert groups.memory == (Limit("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", 4096),)
+    groups = read_control_groups(write_tree(tmp_path, **V1))
+    assert groups.core_limits == (Limit("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", 2.0),)
+    assert groups.memory_limits == (Limit("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", 4096),)
     assert groups.narrowing_cpuset is not None
     assert groups.narrowing_cpuset.pus == {0, 1}
 
@@ -110,8 +110,8 @@ def test_a_container_sees_its_own_levels_only(tmp_path: Path) -> None:
         "proc/self/mountinfo": MOUNT_V2,
         "sys/fs/cgroup/cpu.max": "100000 100000\n",
     }
-    groups = read_groups(write_tree(tmp_path / "a", **own_root))
-    assert groups.cpu == (Limit("/sys/fs/cgroup/cpu.max", 1.0),)
+    groups = read_control_groups(write_tree(tmp_path / "a", **own_root))
+    assert groups.core_limits == (Limit("/sys/fs/cgroup/cpu.max", 1.0),)
     assert groups.is_cut_off
     bind_mounted = {
         "proc/self/cgroup": "2:cpu:/docker/abc/inner\n",
@@ -119,8 +119,8 @@ def test_a_container_sees_its_own_levels_only(tmp_path: Path) -> None:
         "sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us": "50000\n",
         "sys/fs/cgroup/cpu/inner/cpu.cfs_period_us": "100000\n",
     }
-    groups = read_groups(write_tree(tmp_path / "b", **bind_mounted))
-    assert groups.cpu == (Limit("/sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", 0.5),)
+    groups = read_control_groups(write_tree(tmp_path / "b", **bind_mounted))
+    assert groups.core_limits == (Limit("/sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", 0.5),)
     assert groups.is_cut_off
 
 
@@ -129,7 +129,7 @@ def test_the_highest_level_that_narrows_the_cpu_set_is_named(tmp_path: Path) -> 
         f"{JOB}/cpuset.cpus.effective": "0-1\n",
         "sys/fs/cgroup/system.slice/cpuset.cpus.effective": "0-1\n",
     }
-    level = read_groups(write_tree(tmp_path, **files)).narrowing_cpuset
+    level = read_control_groups(write_tree(tmp_path, **files)).narrowing_cpuset
     assert level is not None
     assert level.file == "/sys/fs/cgroup/system.slice/cpuset.cpus.effective"
 

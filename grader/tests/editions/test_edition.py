@@ -22,7 +22,7 @@ from numalab.grading import handed_in, mpi_runs
 from numalab.installation import EDITION, Installation
 from numalab.labs.declaration import RUN_UNDER, Lab, load_labs
 from numalab.labs.hint_ladders import parse_ladders
-from numalab.labs.solution_files import Coded, kits_text, read_coded, write_coded
+from numalab.labs.solution_files import Coded, need_solution_text, read_coded, write_coded
 from numalab.learning.predictions import read_published
 from numalab.learning.questions import find_question, load_questions
 
@@ -111,7 +111,7 @@ def test_files_and_figures_are_those_of_the_solution(
     compared = [file for file in lab.files if file.kind in RUN_UNDER]
     assert compared
     for file in compared:
-        texts = [kits_text(folder, file.name) for folder in (kits, own)]
+        texts = [need_solution_text(folder, file.name) for folder in (kits, own)]
         contents = [handed_in._content(file, text) for text in texts]
         assert contents[0] == contents[1]
         if file.kind == "launch":
@@ -149,7 +149,7 @@ def test_a_damaged_answer_is_the_kits_trouble(
         find_question(made, lab.name, "reading_first").checked("a")
     (folder / "solution.coded").write_bytes(b"no")
     with pytest.raises(NumalabError, match="Unpack this copy"):
-        kits_text(folder, "omp_full.env")
+        need_solution_text(folder, "omp_full.env")
 
 
 def test_what_needs_solutions_says_so(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from numalab.evidence.core_kinds import CoreKind, core_kinds, kinds_in_words
-from numalab.harness.monitor import HERE, describe_node
+from numalab.harness.monitor import THIS_MACHINE, describe_node
 from numalab.installation import Installation
 
 
@@ -46,7 +46,7 @@ def test_the_monitor_tells_them(installation: Installation, tmp_path: Path) -> N
     head = told[: told.index("<topology")]
     file.write_text(head + ElementTree.tostring(tree, encoding="unicode"))
     # Commands keep this variable from the program.
-    program = HERE.execute([str(installation.describe_node)], {"HWLOC_XMLFILE": str(file)})
+    program = THIS_MACHINE.execute([str(installation.describe_node)], {"HWLOC_XMLFILE": str(file)})
     found = core_kinds(json.loads(program.output))
     assert found == (
         CoreKind(tuple(pus[1:]), "IntelAtom"), CoreKind(tuple(pus[:1]), "IntelCore"),

@@ -294,7 +294,7 @@ def test_rounds_are_taken_in_their_order(
 
 def test_where_it_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     here, told = Told(), list[str]()
-    monkeypatch.setattr(explore, "HERE", here)
+    monkeypatch.setattr(explore, "THIS_MACHINE", here)
     list(explore.run_rounds(Path("p"), [Configuration({}, ())], [[0]], told.append, here))
     assert told == ["measuring, round 1 of 1"]
 
@@ -306,7 +306,7 @@ def test_limits_are_told_of_what_was_killed_here(
     place = SimpleNamespace(execute=lambda *_: Finished(-9, "", ""))
     monkeypatch.setattr(explore, "limits_sentence", lambda _: " A limit.")
     if is_here:
-        monkeypatch.setattr(explore, "HERE", place)
+        monkeypatch.setattr(explore, "THIS_MACHINE", place)
     with pytest.raises(UserError, match=r"was killed.* smaller --n\.( A limit\.)?$") as told:
         explore.run_program(Path("p"), [], {}, place)
     assert str(told.value).endswith(" A limit.") is is_here

@@ -53,12 +53,12 @@ from numalab.evidence.results import Outcome
 from numalab.grading import explanation, handed_in
 from numalab.grading.from_records import judge_again, read_grading
 from numalab.harness import build, interface, kernel_texts, noted_accesses
-from numalab.harness.watched import unfollowed_complaint
+from numalab.harness.race_coverage import unfollowed_complaint
 from numalab.installation import Installation
 from numalab.judging import explain
 from numalab.labs import launch, prediction
 from numalab.labs.declaration import Lab, load_lab
-from numalab.labs.group_words import BadGroups, read_groups
+from numalab.labs.group_words import BadGroups, read_group_file
 from numalab.labs.group_words import settings as group_settings
 from numalab.labs.kernel_names import is_copy_name
 from numalab.labs.launch_commands import LAUNCHERS
@@ -66,10 +66,10 @@ from numalab.labs.seeded_answers import BadAnswers
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import topology_of_machine
 from numalab.reports import report
-from numalab.strangers import toml
-from numalab.strangers import xml as strangers_xml
-from numalab.strangers.text_kinds import kind_of_text
-from numalab.strangers.visible import shown, visible, visible_lines
+from numalab.untrusted import toml
+from numalab.untrusted import xml as untrusted_xml
+from numalab.untrusted.text_kinds import kind_of_text
+from numalab.untrusted.visible import shown, visible, visible_lines
 
 NASTY = ("\x1b[2J", "\x1b]52;c;eA==\x07", "\u202e", "\u200b", "\0", "\r", "\ud800", "9" * 5_000,
          "[" * 999, "{a=" * 300, "0x" + "f" * 5_000, "a." * 300, "1e999", "-0.0", "nan", '"""',
@@ -125,7 +125,7 @@ def is_text(text: str) -> bool:
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Inputs are short here, and a process for each would take the time of a hundred."""
     monkeypatch.setattr(toml, "why_not_readable", lambda text: "")
-    monkeypatch.setattr(strangers_xml, "parsed", strangers_xml.parse)
+    monkeypatch.setattr(untrusted_xml, "parsed", untrusted_xml.parse)
 
 
 # ---- TOML and placements -----------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_control_groups(installation: Installation, labs: dict[str, Lab]) -> Non
     def check(text: str) -> None:
         complaint = handed_in.complaint_of(files[0], text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
-        groups = only(BadGroups, lambda: read_groups(text))
+        groups = only(BadGroups, lambda: read_group_file(text))
         assert (groups is None) == (complaint is not None)
         for node in nodes if groups is not None else ():
             settings = only(BadGroups, lambda node=node: group_settings(groups, node))

@@ -37,7 +37,7 @@ from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
 from numalab.grading.handout import is_pristine, unchanged_files
-from numalab.harness.monitor import HERE
+from numalab.harness.monitor import THIS_MACHINE
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.labs.declaration import KERNEL_FILES, Lab
@@ -361,7 +361,7 @@ started: list[Hasty] = []
 def test_an_interrupt_finds_what_is_just_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", Hasty)
     with pytest.raises(Interrupted):
-        HERE.execute(["sleep", "600"], os.environ)
+        THIS_MACHINE.execute(["sleep", "600"], os.environ)
     (process,) = started
     assert process.returncode == -signal.SIGTERM
 

@@ -269,7 +269,7 @@ def test_the_kits_own_takes_the_place_of_the_submission() -> None:
     asked = monitor.MonitorRun(
         "check", ["--worker", "submission=/x", "--size", "quick"], {"B": "1"}
     )
-    own = monitor.with_kits_own(asked, "solution", Path("/k"))
+    own = monitor.replace_submission(asked, "solution", Path("/k"))
     assert own.options == ["--worker", "solution=/k", "--size", "quick"]
     assert own.environment == asked.environment
     assert monitor.is_of_submission(asked) and not monitor.is_of_submission(own)

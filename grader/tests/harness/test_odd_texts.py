@@ -11,10 +11,10 @@ from support.compiling import command_for
 from support.deliveries import put
 
 from numalab.evidence.format import Build
-from numalab.harness.build import _missing, _with_oddity, compiler_output, configure
+from numalab.harness.build import _explain_oddity, _missing, compiler_output, configure
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
-from numalab.strangers.text_kinds import kind_of_text
+from numalab.untrusted.text_kinds import kind_of_text
 
 CODE = '#include "first_touch.h"\nvoid initialize(void) {}\n'
 DOCUMENTS = {
@@ -115,15 +115,15 @@ def test_what_a_failed_build_says(tmp_path: Path) -> None:
     failed = Build("does_not_compile", "kernel.c does not compile.", "kernel.c:1: error: stray")
     file = tmp_path / "kernel.c"
     file.write_bytes(b"%PDF-1.7\n")
-    told = _with_oddity(failed, file)
+    told = _explain_oddity(failed, file)
     assert told.message.startswith("kernel.c is a PDF document and no program text; hand in")
     assert (told.status, told.output) == ("does_not_compile", "")
     file.write_text(MARKED["has typographic quotes in line 1"], encoding="utf-8")
-    told = _with_oddity(failed, file)
+    told = _explain_oddity(failed, file)
     assert told.message.startswith("kernel.c does not compile. It has typographic quotes in line 1")
     assert told.output == failed.output
     file.write_text("int x\n", encoding="utf-8")
-    assert _with_oddity(failed, file) == failed
+    assert _explain_oddity(failed, file) == failed
 
 
 @pytest.mark.parametrize(

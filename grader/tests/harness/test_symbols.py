@@ -48,8 +48,8 @@ def test_an_objects_names_are_read(compiled: Path) -> None:
     symbols = read_symbols(compiled)
     assert {"common", "initialized", "weak", "sendmsg", "once", "compute"} <= symbols.defined
     assert "send@@GLIBC_2.2.5" in symbols.defined
-    assert symbols.asked >= {"other", "maybe"}
-    assert "local" not in symbols.defined | symbols.asked
+    assert symbols.undefined >= {"other", "maybe"}
+    assert "local" not in symbols.defined | symbols.undefined
 
 
 def test_what_is_isolated_has_its_contract_only(compiled: Path, first_touch: Lab) -> None:
@@ -64,7 +64,7 @@ def test_what_is_isolated_has_its_contract_only(compiled: Path, first_touch: Lab
     assert symbols.defined == {"compute", "once"}
     refused = names_trouble(compiled, isolated, first_touch, "kernel.c")
     assert refused is not None and "defines once in a way" in refused.message
-    assert symbols.asked >= {"other", "maybe"} and "sendmsg" not in symbols.asked
+    assert symbols.undefined >= {"other", "maybe"} and "sendmsg" not in symbols.undefined
     assert not list(compiled.parent.glob("*.whole"))
 
 
@@ -77,8 +77,8 @@ def test_what_is_no_object_has_no_names(tmp_path: Path, compiled: Path) -> None:
         assert read_symbols(broken) == NONE
 
 
-def complaint(defined: str = "", asked: str = "") -> str | None:
-    symbols = Symbols(frozenset(defined.split()), frozenset(asked.split()))
+def complaint(defined: str = "", undefined: str = "") -> str | None:
+    symbols = Symbols(frozenset(defined.split()), frozenset(undefined.split()))
     return names_complaint(symbols, "kernel.c", ("compute",))
 
 
@@ -87,13 +87,13 @@ def test_honest_names_are_nobodys() -> None:
     assert complaint(f"{helpers} mpi_exchange omp_sum __module_MOD_initialize dlsum") is None
     library = "GOMP_parallel omp_get_thread_num MPI_Send memcpy sqrt __kmpc_fork_call environ"
     assert (
-        complaint(asked=f"{library} _gfortran_st_write mpi_send_f08ts_ MPIR_F08_MPI_IN_PLACE")
+        complaint(undefined=f"{library} _gfortran_st_write mpi_send_f08ts_ MPIR_F08_MPI_IN_PLACE")
         is None
     )
 
 
 @pytest.mark.parametrize(
-    ("name", "whose"),
+    ("name", "owner"),
     [
         ("MPI_Send", "MPI"), ("PMPI_Send", "MPI"), ("omp_get_thread_num", "OpenMP"),
         ("GOMP_parallel", "OpenMP"), ("__kmpc_fork_call", "OpenMP"),
@@ -103,9 +103,9 @@ def test_honest_names_are_nobodys() -> None:
         ("environ@@GLIBC_2.2.5", "C library"),
     ],
 )  # fmt: skip
-def test_what_belongs_to_others_is_not_defined(name: str, whose: str) -> None:
+def test_what_belongs_to_others_is_not_defined(name: str, owner: str) -> None:
     said = complaint(name)
-    assert said is not None and whose in said
+    assert said is not None and owner in said
     assert said.startswith(f"kernel.c defines {name.split('@')[0]}, ") and said.endswith(
         "rename it."
     )
@@ -119,16 +119,16 @@ def test_what_belongs_to_others_is_not_defined(name: str, whose: str) -> None:
     ],
 )  # fmt: skip
 def test_what_passes_by_those_who_look_is_not_called(name: str) -> None:
-    said = complaint(asked=f"sqrt {name}")
+    said = complaint(undefined=f"sqrt {name}")
     assert said is not None and said.startswith(f"kernel.c uses {name}, ")
 
 
 def test_what_a_compiler_puts_in_is_no_complaint() -> None:
     put_in = "__tsan_init __tsan_func_entry __tsan_read8 __tsan_unaligned_write4 __tsan_write_range"
     atomic = "__tsan_atomic64_compare_exchange_strong __tsan_atomic_thread_fence sqrt"
-    asked = frozenset(f"{put_in} {atomic}".split())
-    assert instrumented_complaint(Symbols(frozenset(), asked), "kernel.c") is None
-    more = asked | {"__tsan_ignore_thread_begin"}
+    undefined = frozenset(f"{put_in} {atomic}".split())
+    assert instrumented_complaint(Symbols(frozenset(), undefined), "kernel.c") is None
+    more = undefined | {"__tsan_ignore_thread_begin"}
     assert instrumented_complaint(Symbols(frozenset(), more), "kernel.c") is not None
     own = frozenset({"__tsan_on_report"})
-    assert instrumented_complaint(Symbols(own, asked), "kernel.c") is not None
+    assert instrumented_complaint(Symbols(own, undefined), "kernel.c") is not None

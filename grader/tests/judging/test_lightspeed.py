@@ -22,7 +22,7 @@ from numalab.judging.rates import MAX_SHARE, ReferenceShare, TimedRates, referen
 from numalab.judging.sequential import CAREFUL, QUICK
 from numalab.judging.timing_account import add_timing, timing_accounts
 from numalab.judging.verdict import CriterionVerdict, Verdict
-from numalab.labs.declaration import Criterion, Lab, Lightspeed
+from numalab.labs.declaration import Criterion, Lab, ReferenceLoop
 
 Times = list[dict[str, float]]
 EXITED = {"status": "exited", "exit_code": 7, "printed": "", "printed_bytes": 0}
@@ -216,7 +216,7 @@ def asks(first_touch: Lab) -> Lab:
         return replace(criterion, at_least=None, at_least_of_lightspeed=0.8)
 
     criteria = tuple(changed(c) for c in first_touch.criteria if c.rule != "speedup")
-    return replace(first_touch, criteria=criteria, lightspeed=(Lightspeed(None, 2.0),))
+    return replace(first_touch, criteria=criteria, lightspeed=(ReferenceLoop(None, 2.0),))
 
 
 def efficiency(verdict: Verdict) -> CriterionVerdict:

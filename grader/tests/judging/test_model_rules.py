@@ -268,16 +268,16 @@ def test_each_wrong_formula_errs_by_half_or_more_on_any_draw(mistake: str, lab: 
 def test_right_and_wrong_formulas_get_their_verdicts(lab: Lab, node: str, quick: bool) -> None:
     run = loops(NODES[node], replicates=14)
 
-    def lightspeed_of(text: str) -> CriterionVerdict:
+    def reference_loop_of(text: str) -> CriterionVerdict:
         data = record(run, text=text, quick=quick)
         record_of(data)
         return verdicts(lab, data)["lightspeed"]
 
-    right = lightspeed_of(model())
+    right = reference_loop_of(model())
     assert told(right) == ("pass", "reached")
     assert right.value is not None and math.isclose(right.value, 1.0)
     for mistake, formula in WRONG_TIMES.items():
-        found = lightspeed_of(model(time_ns=formula))
+        found = reference_loop_of(model(time_ns=formula))
         assert told(found) == ("fail", "not_predicted"), mistake
         assert found.value is not None and found.value >= 1.5 - 1e-9
         check_verdict(found, "fail", "not_predicted")

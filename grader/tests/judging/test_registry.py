@@ -109,8 +109,8 @@ def read(folder: Path, text: str) -> Criterion:
 @pytest.mark.parametrize("share", [0.5, 1])
 def test_an_efficiency_may_be_held_against_the_probe(tmp_path: Path, share: float) -> None:
     criterion = read(tmp_path, EFFICIENCY + f"at_least_of_lightspeed = {share}\n")
-    assert (criterion.at_least_of_lightspeed, criterion.asked_share) == (share, share)
-    assert replace(criterion, at_least=0.8, at_least_of_lightspeed=None).asked_share == 0.8
+    assert (criterion.at_least_of_lightspeed, criterion.required_share) == (share, share)
+    assert replace(criterion, at_least=0.8, at_least_of_lightspeed=None).required_share == 0.8
 
 
 @pytest.mark.parametrize(

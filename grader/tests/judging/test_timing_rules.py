@@ -63,7 +63,9 @@ def test_of_placements_a_speedup_is_over_one_numa_node(
     (bandwidth,) = [
         c for c in load_labs(installation.root)["02_affinity"].criteria if c.kind == "timing"
     ]
-    criteria = tuple(replace(c, over=bandwidth.over) for c in first_touch.criteria)
+    criteria = tuple(
+        replace(c, baseline_text=bandwidth.baseline_text) for c in first_touch.criteria
+    )
     lab = replace(first_touch, criteria=criteria)
     fast = replicates(12, 0.2, handout=0.4, solution=0.2)
     check_verdict(judged(lab, "speedup", fast), "pass", "reached")

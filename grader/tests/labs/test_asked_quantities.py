@@ -8,8 +8,8 @@ import pytest
 
 from numalab.errors import NumalabError
 from numalab.labs.quantities import (
+    OBSERVED,
     PREDICTED_KEYS,
-    SEEN,
     BadPredictions,
     Predicted,
     Quantity,
@@ -137,7 +137,7 @@ def test_names_are_there_once() -> None:
 
 
 def test_what_is_seen_has_its_unit() -> None:
-    shares = {what for what, (unit, _) in SEEN.items() if unit == "share"}
+    shares = {what for what, (unit, _) in OBSERVED.items() if unit == "share"}
     assert shares == {"used_by_lower_half", "written_by_lower_half", "of_rank"}
 
 

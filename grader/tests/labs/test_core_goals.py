@@ -6,7 +6,7 @@ import pytest
 
 from numalab.evidence.run_formats import Thread
 from numalab.judging.thread_goals import _single_cores
-from numalab.labs.core_goals import CORE_GOALS, as_places, wanted_cores
+from numalab.labs.core_goals import CORE_GOALS, goal_cores, places_text
 from numalab.machines.gallery import find_machine
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import PuUnits, Structure, structure_of_machine
@@ -42,7 +42,7 @@ def hydra(installation):
     ],
 )
 def test_which_cores_are_wanted(hydra, goal, pus):
-    assert [min(core) for core in wanted_cores(goal, hydra)] == pus
+    assert [min(core) for core in goal_cores(goal, hydra)] == pus
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_which_cores_are_wanted(hydra, goal, pus):
 )
 def test_which_of_eight_numa_nodes_are_wanted(installation, goal, nodes):
     nebula = structure_of_machine(find_machine(installation, "nebula").scaled(2))
-    cores = wanted_cores(goal, nebula)
+    cores = goal_cores(goal, nebula)
     assert {nebula.pu(min(core)).numa_node for core in cores} == nodes
     alone = goal.startswith(("first_", "last_cores"))
     assert len(cores) == len(nodes) * (1 if alone else 2)
@@ -87,14 +87,14 @@ def of_cores(cores: int) -> Structure:
 )
 def test_places_of_five_cores(goal, places):
     """Of NUMA nodes at one distance the first is the farthest; the middle core is in no half."""
-    assert as_places(goal, of_cores(5)) == places
+    assert places_text(goal, of_cores(5)) == places
 
 
 def test_the_farthest_of_several_equal_ones_has_the_lowest_number():
     for seed in range(1, 60):
         machine = structure_of_machine(seeded_machine(seed))
         (node,) = {
-            machine.pu(min(core)).numa_node for core in wanted_cores("farthest_numa_node", machine)
+            machine.pu(min(core)).numa_node for core in goal_cores("farthest_numa_node", machine)
         }
         from_0 = {n: machine.distances[0, n] for n in machine.numa_nodes}
         assert from_0[node] == max(from_0.values())
@@ -105,8 +105,8 @@ def test_every_goal_leaves_something_to_miss():
     for seed in range(1, 60):
         machine = structure_of_machine(seeded_machine(seed))
         for goal in CORE_GOALS:
-            assert 0 < len(wanted_cores(goal, machine)) < len(machine.cores)
-    assert as_places("last_cores", structure_of_machine(seeded_machine(17))).count("{") == 2
+            assert 0 < len(goal_cores(goal, machine)) < len(machine.cores)
+    assert places_text("last_cores", structure_of_machine(seeded_machine(17))).count("{") == 2
 
 
 def threads(*allowed: tuple[int, ...]) -> list[Thread]:

@@ -13,7 +13,7 @@ from numalab.errors import NumalabError, UserError
 from numalab.installation import EDITION
 from numalab.labs.declaration import (
     FILE_KINDS,
-    ONE_NODE,
+    SINGLE_NODE,
     Criterion,
     HandedFile,
     Lab,
@@ -26,8 +26,8 @@ from numalab.labs.declaration import (
 )
 from numalab.labs.hint_ladders import Ladder
 from numalab.labs.launch import Policy
-from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
 from numalab.labs.placing_goals import PlacingGoal
+from numalab.labs.reference_loops import REFERENCE_LOOP_KEYS, ReferenceLoop, read_reference_loops
 from numalab.toml_files.tables import parse_table
 
 LEAST = """
@@ -46,7 +46,7 @@ CORRECT = Criterion(
     name="correct", kind="correctness", rule="correct", part=None, points=0, at_least=None,
     at_most=None, needs_numa_nodes=1, needs_huge_page_mode=(), handout_fails_from=None,
     on_machines=False, file=None, slow=None, kit_writes_first=False, whole_team=False,
-    plausible_up_to=4.0, over="the handout", at_least_of_lightspeed=None,
+    plausible_up_to=4.0, baseline_text="the handout", at_least_of_lightspeed=None,
     placing=PlacingGoal("all", 1, "same"),
 )  # fmt: skip
 ONE = Lab(
@@ -182,7 +182,7 @@ def test_each_key_is_read(tmp_path: Path) -> None:
         ),
         replace(
             CORRECT, name="fast", kind="timing", rule="speedup", part="there", points=4,
-            slow="slow.toml", plausible_up_to=1.0, over=ONE_NODE,
+            slow="slow.toml", plausible_up_to=1.0, baseline_text=SINGLE_NODE,
             file=HandedFile("launch.toml", "near", (), ()),
         ),
         replace(
@@ -196,7 +196,7 @@ def test_each_key_is_read(tmp_path: Path) -> None:
         machines=("hydra", "nebula"), mpi=True, kit_parts=("there",), repetition="a step",
         modelled_on=("nebula",), environment={"OMP_PLACES": "cores"},
         launch=Policy(2, 1, "core", "core"), timed_placements=TimedPlacements(placement),
-        bytes_moved={"a": 2.0, "b": 0.0}, lightspeed=(Lightspeed("here", None, "it is short"),),
+        bytes_moved={"a": 2.0, "b": 0.0}, lightspeed=(ReferenceLoop("here", None, "it is short"),),
         earns_with={"pages": "fast"},
         starting_code={"kernel.c": ("0123456789abcdef0123456789abcdef",)},
     )  # fmt: skip
@@ -317,9 +317,9 @@ def test_parts_with_their_rules_files_and_launches(tmp_path: Path) -> None:
 
 
 def test_lightspeed_of_parts() -> None:
-    probe, none = Lightspeed("a", 0.0), Lightspeed("b", None, "why")
+    probe, none = ReferenceLoop("a", 0.0), ReferenceLoop("b", None, "why")
     lab = replace(ONE, lightspeed=(probe, none))
-    assert [lab.lightspeed_of(part) for part in ("a", "b", None)] == [probe, none, None]
+    assert [lab.reference_loop_of(part) for part in ("a", "b", None)] == [probe, none, None]
     assert [lab.has_probe(part) for part in ("a", "b", None)] == [True, False, False]
 
 
@@ -330,18 +330,18 @@ def test_lightspeed_of_parts() -> None:
 def test_what_is_timed_as_ranks_has_no_probe(is_launched: bool, part: str, refused: bool) -> None:
     """b is what launches are compared of."""
 
-    def read_of(key: str) -> tuple[Lightspeed, ...]:
+    def read_of(key: str) -> tuple[ReferenceLoop, ...]:
         text = f'[[lightspeed]]\npart = "{part}"\n{key}\n'
         top = parse_table(text, "lab.toml", NumalabError, ("lightspeed",))
-        tables = top.tables("lightspeed", LIGHTSPEED_KEYS)
-        return read_lightspeed(tables, ("a", "b"), is_launched, ("b",))
+        tables = top.tables("lightspeed", REFERENCE_LOOP_KEYS)
+        return read_reference_loops(tables, ("a", "b"), is_launched, ("b",))
 
-    assert read_of('none = "why"') == (Lightspeed(part, None, "why"),)
+    assert read_of('none = "why"') == (ReferenceLoop(part, None, "why"),)
     if refused:
         with pytest.raises(NumalabError, match="a probe is one process"):
             read_of("flops_per_element = 1")
     else:
-        assert read_of("flops_per_element = 1") == (Lightspeed("a", 1.0, ""),)
+        assert read_of("flops_per_element = 1") == (ReferenceLoop("a", 1.0, ""),)
 
 
 def test_parts_that_can_be_named_are_told(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from numalab.installation import Installation
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
-from numalab.labs.group_words import BadGroups, Group, Groups, read_groups, settings
+from numalab.labs.group_words import BadGroups, GroupFile, GroupSettings, read_group_file, settings
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Topology, topology_of_machine
 from numalab.pu_lists import kernel_list
@@ -17,7 +17,7 @@ def topology(installation: Installation, name: str) -> Topology:
 
 
 def written(text: str, machine: Topology) -> dict[tuple[str, str], str]:
-    return {(group, key): value for group, key, value in settings(read_groups(text), machine)}
+    return {(group, key): value for group, key, value in settings(read_group_file(text), machine)}
 
 
 def test_words_hold_on_each_machine(installation: Installation) -> None:
@@ -77,7 +77,7 @@ def test_settings_come_in_order(installation: Installation) -> None:
     partition = "member"
     cpus = "1,0"
     """
-    assert settings(read_groups(text), topology(installation, "hydra")) == [
+    assert settings(read_group_file(text), topology(installation, "hydra")) == [
         ("job", "cpus", "0-1"), ("job", "partition", "member"), ("others", "mems", "0"),
         ("others", "partition", "isolated"),
     ]  # fmt: skip
@@ -86,15 +86,15 @@ def test_settings_come_in_order(installation: Installation) -> None:
 def test_a_set_has_a_thousand_characters_at_most() -> None:
     longest = "0," * 499 + "10"
     assert len(longest) == 1000
-    found = read_groups(f'[job]\ncpus = " {longest} "\n').job.cpus
+    found = read_group_file(f'[job]\ncpus = " {longest} "\n').job.cpus
     assert found is not None and found.text == longest and len(found.terms) == 500
     with pytest.raises(BadGroups, match="more than 1,000 characters"):
-        read_groups(f'[job]\ncpus = "{longest}0"\n')
+        read_group_file(f'[job]\ncpus = "{longest}0"\n')
 
 
 def test_a_group_of_which_nothing_is_said_is_empty() -> None:
-    assert Group().is_empty and not Group(partition="root").is_empty
-    assert not read_groups('[job]\nmems = "0"\n').job.is_empty
+    assert GroupSettings().is_empty and not GroupSettings(partition="root").is_empty
+    assert not read_group_file('[job]\nmems = "0"\n').job.is_empty
 
 
 @pytest.mark.parametrize(
@@ -112,13 +112,13 @@ def test_nodes_of_goals(goal: str, nodes: list[int]) -> None:
 
 
 def test_a_machine_of_one_node_lacks_all_others(installation: Installation) -> None:
-    groups = read_groups('[job]\ncpus = "node:1"\n')
+    groups = read_group_file('[job]\ncpus = "node:1"\n')
     with pytest.raises(BadGroups, match="which has node 0 only"):
         settings(groups, topology(installation, "laptop"))
 
 
 def test_a_node_that_the_machine_lacks_is_told(installation: Installation) -> None:
-    groups = read_groups('[job]\nmems = "node:7"\n')
+    groups = read_group_file('[job]\nmems = "node:7"\n')
     assert settings(groups, topology(installation, "nebula")) == [("job", "mems", "7")]
     with pytest.raises(BadGroups, match=r"node:7 is no NUMA node .* nodes 0 to 1"):
         settings(groups, topology(installation, "hydra"))
@@ -145,12 +145,12 @@ def test_a_node_that_the_machine_lacks_is_told(installation: Installation) -> No
 )
 def test_what_can_not_be_meant(text: str, said: str) -> None:
     with pytest.raises(BadGroups, match=f"(?s){said}"):
-        read_groups(text)
+        read_group_file(text)
 
 
 def test_a_file_that_says_nothing_sets_nothing(installation: Installation) -> None:
-    assert read_groups("") == Groups()
-    assert settings(Groups(), topology(installation, "hydra")) == []
+    assert read_group_file("") == GroupFile()
+    assert settings(GroupFile(), topology(installation, "hydra")) == []
 
 
 def test_goals_name_nodes_with_pus(installation: Installation) -> None:

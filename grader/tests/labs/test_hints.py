@@ -26,8 +26,8 @@ from numalab.labs.hints import (
     ladder_for,
     ladders_for,
     next_level,
+    read_levels,
     remember,
-    seen_hints,
     topics_of,
 )
 from numalab.reports.verdict_words import next_step
@@ -255,13 +255,13 @@ def test_ladders_that_help(
 def test_the_first_that_has_more_to_say(
     made_up: Lab, seen: Mapping[str, int], ladder: Ladder, exhausted: bool
 ) -> None:
-    assert ladder_for(made_up, "near", seen=seen) == ladder
-    assert hint_command(made_up, "near", seen=seen) == f"./numalab hint 01 {ladder.topic}"
+    assert ladder_for(made_up, "near", levels=seen) == ladder
+    assert hint_command(made_up, "near", levels=seen) == f"./numalab hint 01 {ladder.topic}"
     assert is_exhausted(made_up, "near", seen) == exhausted
     assert not is_exhausted(made_up, "speedup", seen)
     only = replace(made_up, hints=(Ladder("one", ("near",), ("a",)),))
     assert not is_exhausted(only, "near", seen) and is_exhausted(only, "near", {"one": 1})
-    assert hint_command(made_up, "speedup", seen=seen) is None
+    assert hint_command(made_up, "speedup", levels=seen) is None
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_what_was_seen_is_kept_wherever_it_is(made_up: Lab, tmp_path: Path) -> N
     remember(store, made_up, CODE, 2)
     remember(store, made_up, CODE, 1)
     remember(store, made_up, SUMS, 0)
-    assert seen_hints(store) == {"01_first_touch": {"code": 2, "sums": 0}}
+    assert read_levels(store) == {"01_first_touch": {"code": 2, "sums": 0}}
     with pytest.raises(NumalabError, match=r"can't write .*hints\.json"):
         remember(store / "hints.json", made_up, CODE, 1)
 
@@ -306,7 +306,7 @@ def test_a_weaker_hint_again_loses_nothing(labs: dict[str, Lab], tmp_path: Path)
     near, far = find_ladder(lab, "near"), find_ladder(lab, "far")
     for level in (1, 2, 1):
         remember(store, lab, near, level)
-    seen = seen_hints(store)[lab.name]
+    seen = read_levels(store)[lab.name]
     assert next_level(near, seen) == 3
     assert next_level(far, seen) == 1
 
@@ -317,7 +317,7 @@ def test_a_weaker_hint_again_loses_nothing(labs: dict[str, Lab], tmp_path: Path)
 def test_a_damaged_file_is_as_none(labs: dict[str, Lab], tmp_path: Path, content: str) -> None:
     lab, store = labs["01_first_touch"], tmp_path / "hints.json"
     store.write_text(content)
-    assert next_level(lab.hints[0], seen_hints(store).get(lab.name, {})) == 1
+    assert next_level(lab.hints[0], read_levels(store).get(lab.name, {})) == 1
     remember(store, lab, lab.hints[0], 1)
     assert json.loads(store.read_text()) == {lab.name: {"": 1}}
 

@@ -10,11 +10,11 @@ from numalab.labs.declaration import Lab
 from numalab.labs.kernel_names import (
     file_names,
     is_copy_name,
+    is_probably_kernel,
     language_words,
-    looks_like_kernel,
     meant_by,
-    near_names,
     not_graded_words,
+    similar_names,
 )
 
 
@@ -158,8 +158,8 @@ def test_languages_that_are_not_graded(name: str, words: str) -> None:
 
 def test_names_that_were_meant_to_be_the_wanted_one() -> None:
     names = ["kernel.c", "x.c", "kernel.c.txt", "KERNEL.C.TXT", "kernel.txt", "kernel (1).c"]
-    assert near_names(names, "kernel.c") == ["KERNEL.C.TXT", "kernel (1).c", "kernel.c.txt"]
-    assert near_names(["kernel.c"], "kernel.c") == []
+    assert similar_names(names, "kernel.c") == ["KERNEL.C.TXT", "kernel (1).c", "kernel.c.txt"]
+    assert similar_names(["kernel.c"], "kernel.c") == []
 
 
 @pytest.mark.parametrize(
@@ -192,5 +192,5 @@ def test_names_that_were_meant_to_be_the_wanted_one() -> None:
     ],
 )
 def test_what_may_be_meant_to_be_a_kernel(name: str, for_c: bool, for_fortran: bool) -> None:
-    found = [looks_like_kernel(name, language, ["mine.c"]) for language in ("c", "fortran")]
+    found = [is_probably_kernel(name, language, ["mine.c"]) for language in ("c", "fortran")]
     assert found == [for_c, for_fortran]

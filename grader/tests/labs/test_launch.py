@@ -28,7 +28,7 @@ from numalab.labs.launch import (
     BINDINGS,
     UNITS,
     BadPolicy,
-    OnePer,
+    PerUnit,
     Policy,
     RankPlan,
     parse_policy,
@@ -37,10 +37,10 @@ from numalab.labs.launch import (
 )
 from numalab.labs.launch_commands import (
     Command,
-    with_intel_mpi,
-    with_mpiexec,
-    with_open_mpi,
-    with_srun,
+    intel_mpi_command,
+    mpiexec_command,
+    ompi_command,
+    srun_command,
 )
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Pu, Topology, topology_of_machine, topology_of_node, units_of
@@ -70,7 +70,7 @@ def on(installation: Installation, machine: str, policy: str) -> RankPlan:
 
 def test_a_whole_policy() -> None:
     found = parse_policy(PER_NUMA_NODE, "p.toml")
-    assert found == Policy(OnePer("numa_node"), OnePer("core"), "numa_node", "numa_node")
+    assert found == Policy(PerUnit("numa_node"), PerUnit("core"), "numa_node", "numa_node")
 
 
 @pytest.mark.parametrize(
@@ -286,14 +286,14 @@ def test_machines_of_today(
     assert (len(made.ranks), made.threads) == (ranks, threads)
     pus = [format_pus(sorted(made.ranks[index])) for index in (0, -1)]
     assert pus == [first, last]
-    words = with_mpiexec(made, ["a.out"]).arguments
+    words = mpiexec_command(made, ["a.out"]).arguments
     is_even = machine in ("eiger", "genoa", "turin")
     assert ("user:" in " ".join(words)) != is_even, "hydra counts units of one size"
-    masks = with_srun(made, ["a.out"]).arguments
+    masks = srun_command(made, ["a.out"]).arguments
     assert sum(word.count("0x") for word in masks) == ranks
     if not is_even:
         with pytest.raises(BadPolicy, match="units differ in size"):
-            with_open_mpi(made, ["a.out"])
+            ompi_command(made, ["a.out"])
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_a_summary_is_short(installation: Installation) -> None:
 
 
 def test_mpiexecs_command_line(installation: Installation) -> None:
-    command = with_mpiexec(on(installation, "hydra", PER_NUMA_NODE), ["./jacobi", "a b"])
+    command = mpiexec_command(on(installation, "hydra", PER_NUMA_NODE), ["./jacobi", "a b"])
     assert command.arguments == (
         "mpiexec", "-n", "2", "-bind-to", "numa", "-map-by", "numa", "./jacobi", "a b",
     )  # fmt: skip
@@ -377,14 +377,14 @@ def test_mpiexecs_command_line(installation: Installation) -> None:
     )
     assert tuple(shlex.split(line.replace("\\\n", "")))[3:] == command.arguments
     assert command.shell_line(["KMP_AFFINITY"]).startswith("env -u KMP_AFFINITY OMP_NUM_THREADS")
-    none = with_mpiexec(on(installation, "hydra", "ranks = 4"), ["a.out"])
+    none = mpiexec_command(on(installation, "hydra", "ranks = 4"), ["a.out"])
     assert none.arguments == ("mpiexec", "-n", "4", "-bind-to", "none", "a.out")
 
 
 def test_on_a_part_of_a_node_mpiexec_gets_pu_lists() -> None:
     pus = tuple(Pu(n, n, 0, n % 2) for n in (4, 6, 5, 7))
     found = plan(parse_policy(PER_NUMA_NODE, "p.toml"), Topology(pus, is_even=False))
-    assert with_mpiexec(found, ["a"]).arguments[3:5] == ("-bind-to", "user:4+6,5+7")
+    assert mpiexec_command(found, ["a"]).arguments[3:5] == ("-bind-to", "user:4+6,5+7")
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_on_a_part_of_a_node_mpiexec_gets_pu_lists() -> None:
 def test_sruns_command_line(
     installation: Installation, machine: str, policy: str, options: str
 ) -> None:
-    command = with_srun(on(installation, machine, policy), ["./a.out"])
+    command = srun_command(on(installation, machine, policy), ["./a.out"])
     assert command.arguments == ("srun", *options.split(), "./a.out")
 
 
@@ -429,7 +429,7 @@ def test_sruns_command_line(
 def test_open_mpis_command_line(
     installation: Installation, machine: str, policy: str, options: str
 ) -> None:
-    command = with_open_mpi(on(installation, machine, policy), ["./a.out"])
+    command = ompi_command(on(installation, machine, policy), ["./a.out"])
     assert command.arguments == ("mpirun", *options.split(), "./a.out")
 
 
@@ -437,18 +437,18 @@ def test_open_mpi_has_no_words_for_a_part_of_a_node() -> None:
     pus = tuple(Pu(n, n, 0, n % 2) for n in (4, 6, 5, 7))
     found = plan(parse_policy(PER_NUMA_NODE, "p.toml"), Topology(pus, is_even=False))
     with pytest.raises(BadPolicy, match="a part of a node, or its units differ"):
-        with_open_mpi(found, ["a"])
+        ompi_command(found, ["a"])
 
 
 def test_intel_mpi_gets_a_mask_for_each_rank(installation: Installation) -> None:
-    command = with_intel_mpi(on(installation, "hydra", PER_NUMA_NODE), ["./a.out"])
+    command = intel_mpi_command(on(installation, "hydra", PER_NUMA_NODE), ["./a.out"])
     assert command.arguments == ("mpiexec", "-n", "2", "./a.out")
     assert command.environment["I_MPI_PIN_DOMAIN"] == "[55555555,aaaaaaaa]"
     assert command.environment["OMP_NUM_THREADS"] == "16"
     assert "'[55555555,aaaaaaaa]'" in command.shell_line()
     with pytest.raises(BadPolicy, match="several ranks share a unit"):
-        with_intel_mpi(on(installation, "hydra", 'ranks = 4\nbind_to = "package"'), ["./a.out"])
-    unbound = with_intel_mpi(on(installation, "hydra", "ranks = 2"), ["./a.out"])
+        intel_mpi_command(on(installation, "hydra", 'ranks = 4\nbind_to = "package"'), ["./a.out"])
+    unbound = intel_mpi_command(on(installation, "hydra", "ranks = 2"), ["./a.out"])
     assert unbound.environment["I_MPI_PIN"] == "off" and "I_MPI_PIN_DOMAIN" not in (
         unbound.environment
     )
@@ -681,7 +681,7 @@ def test_ranks_and_their_threads_sit_in_a_numa_node_of_their_own(
 ) -> None:
     topology = topology_of_node(described)
     planned = plan(parse_policy(PER_NUMA_NODE, "p.toml"), topology)
-    shown = run_there(node, with_mpiexec(planned, [str(programs / "show")]))
+    shown = run_there(node, mpiexec_command(planned, [str(programs / "show")]))
     of_pu = {pu.number: pu for pu in topology.pus}
     nodes: dict[int, set[int]] = {}
     cores = []
@@ -722,7 +722,7 @@ def test_mpiexecs_units_mean_what_the_policys_do(
             most = described["cores"] if map_by != "pu" or most == described["cores"] else 1
         ranks = min(len(units_of(topology, map_by)) + 2, 10, most)
         planned = plan(Policy(ranks, 1, bind_to, map_by), topology)
-        command = with_mpiexec(planned, ["sh", "-c", script])
+        command = mpiexec_command(planned, ["sh", "-c", script])
         found = {}
         for line in run_there(node, command).splitlines():
             rank, _, pus = line.split()
@@ -737,7 +737,7 @@ def test_pu_lists_are_obeyed(node: Guest, described: Json) -> None:
     whole = topology_of_node(described)
     planned = plan(parse_policy(PER_NUMA_NODE, "p.toml"), Topology(whole.pus, is_even=False))
     script = "echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status)"
-    command = with_mpiexec(planned, ["sh", "-c", script])
+    command = mpiexec_command(planned, ["sh", "-c", script])
     assert command.arguments[4].startswith("user:")
     found = {}
     for line in run_there(node, command).splitlines():

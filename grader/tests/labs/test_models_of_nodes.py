@@ -17,7 +17,7 @@ from numalab.labs.model import LOOPS, mistaken_bytes
 from numalab.labs.solution_files import (
     CODED_FILE,
     Coded,
-    kits_text,
+    need_solution_text,
     read_coded,
     solution_text,
     write_coded,
@@ -202,13 +202,13 @@ def test_what_a_students_edition_needs_of_a_solution_is_in_one_file(tmp_path: Pa
     assert read_coded(tmp_path) == Coded({"a.toml": "coded", "b.toml": "ü"}, {"1": [2]})
     (tmp_path / "a.toml").write_text("as it is")
     assert solution_text(tmp_path, "a.toml") == "as it is"
-    assert kits_text(tmp_path, "b.toml") == "ü"
+    assert need_solution_text(tmp_path, "b.toml") == "ü"
     assert solution_text(tmp_path, "c.toml") is None
     with pytest.raises(NumalabError, match="is missing; get"):
-        kits_text(tmp_path, "c.toml")
+        need_solution_text(tmp_path, "c.toml")
     (tmp_path / "d.toml").mkdir()
     with pytest.raises(NumalabError, match=r"d\.toml can't be read: "):
-        kits_text(tmp_path, "d.toml")
+        need_solution_text(tmp_path, "d.toml")
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", zlib.compress(b"[]"), zlib.compress(b"{")])

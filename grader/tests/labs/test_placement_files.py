@@ -7,7 +7,7 @@ import re
 import pytest
 
 from numalab.labs.placement import LONGEST_VALUE, BadPlacement, read_placement
-from numalab.labs.placing_goals import AS_IN_THE_LAB, NODES, OWNERS, POLICY_NODES, PlacingGoal
+from numalab.labs.placing_goals import LAB_PLACING, NODES, OWNERS, POLICY_NODES, PlacingGoal
 
 OMP = ("OMP_PLACES", "OMP_PROC_BIND")
 
@@ -97,4 +97,4 @@ def test_nodes_of_a_policy_and_what_a_lab_asks() -> None:
     assert POLICY_NODES == {
         "interleaved": None, "interleaved_on_0_and_1": (0, 1), "on_node_1": (1,),
     }  # fmt: skip
-    assert PlacingGoal("all", 1, "same") == AS_IN_THE_LAB
+    assert PlacingGoal("all", 1, "same") == LAB_PLACING

@@ -10,20 +10,20 @@ from numalab.installation import Installation
 from numalab.labs.launch import (
     LARGEST_NUMBER,
     BadPolicy,
-    OnePer,
-    OpenMPsDefault,
+    PerUnit,
     Policy,
     RankPlan,
+    RuntimeDefault,
     parse_policy,
     plan,
     summary,
 )
 from numalab.labs.launch_commands import (
     Command,
-    with_intel_mpi,
-    with_mpiexec,
-    with_open_mpi,
-    with_srun,
+    intel_mpi_command,
+    mpiexec_command,
+    ompi_command,
+    srun_command,
 )
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Pu, Topology, topology_of_machine
@@ -53,8 +53,8 @@ def on(installation: Installation, machine: str, policy: str) -> RankPlan:
     [
         ("", 1),
         ("threads = 1", 1),
-        ('threads = "default"', OpenMPsDefault()),
-        ('threads = { one_per = "pu" }', OnePer("pu")),
+        ('threads = "default"', RuntimeDefault()),
+        ('threads = { one_per = "pu" }', PerUnit("pu")),
         (f"threads = {LARGEST_NUMBER}", 100_000),
     ],
 )
@@ -260,26 +260,26 @@ def test_settings_come_first_and_what_is_unset_before_them() -> None:
 
 def test_a_rank_for_each_pu_overcommits_nothing() -> None:
     unbound, bound = laid_out("ranks = 4"), laid_out('ranks = 4\nbind_to = "core"')
-    assert with_srun(unbound, ["a"]).arguments == (
+    assert srun_command(unbound, ["a"]).arguments == (
         "srun", "--nodes=1", "--ntasks=4", "--cpus-per-task=1", "--distribution=block",
         "--cpu-bind=none", "a",
     )  # fmt: skip
-    assert with_srun(bound, ["a"]).arguments[4:6] == (
+    assert srun_command(bound, ["a"]).arguments[4:6] == (
         "--distribution=block", "--cpu-bind=mask_cpu:0x1,0x2,0x4,0x8",
     )  # fmt: skip
-    assert with_open_mpi(unbound, ["a"]).arguments == (
+    assert ompi_command(unbound, ["a"]).arguments == (
         "mpirun", "-n", "4", "--bind-to", "none", "a",
     )  # fmt: skip
-    assert with_open_mpi(bound, ["a"]).arguments == (
+    assert ompi_command(bound, ["a"]).arguments == (
         "mpirun", "-n", "4", "--map-by", "core", "--bind-to", "core", "a",
     )  # fmt: skip
-    assert with_mpiexec(bound, ["a"]).arguments == (
+    assert mpiexec_command(bound, ["a"]).arguments == (
         "mpiexec", "-n", "4", "-bind-to", "core", "-map-by", "core", "a",
     )  # fmt: skip
-    assert with_intel_mpi(bound, ["a"]).environment == {
+    assert intel_mpi_command(bound, ["a"]).environment == {
         "I_MPI_PIN": "on", "I_MPI_PIN_DOMAIN": "[1,2,4,8]", "OMP_NUM_THREADS": "1",
         "OMP_PLACES": "cores", "OMP_PROC_BIND": "spread",
     }  # fmt: skip
-    assert with_intel_mpi(unbound, ["a"]).environment == {
+    assert intel_mpi_command(unbound, ["a"]).environment == {
         "I_MPI_PIN": "off", "OMP_NUM_THREADS": "1", "OMP_PROC_BIND": "false",
     }  # fmt: skip

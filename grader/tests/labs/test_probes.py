@@ -39,11 +39,11 @@ def read(folder: Path, text: str) -> Lab:
 def test_a_probe_and_what_is_asked_of_it(tmp_path: Path) -> None:
     lab = read(tmp_path, PROBE + EFFICIENCY + "at_least_of_lightspeed = 0.8\n")
     (criterion,) = lab.criteria
-    assert (criterion.at_least, criterion.asked_share) == (None, 0.8)
+    assert (criterion.at_least, criterion.required_share) == (None, 0.8)
     assert lab.has_probe(None)
     lab = read(tmp_path, '[[lightspeed]]\nnone = "it is slow"\n' + EFFICIENCY + "at_least = 0.7\n")
     (criterion,) = lab.criteria
-    assert (criterion.at_least_of_lightspeed, criterion.asked_share) == (None, 0.7)
+    assert (criterion.at_least_of_lightspeed, criterion.required_share) == (None, 0.7)
     assert not lab.has_probe(None)
 
 

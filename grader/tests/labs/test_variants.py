@@ -18,7 +18,7 @@ from support.lab_folders import write_grading
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
 from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
-from numalab.labs.group_words import read_groups, settings
+from numalab.labs.group_words import read_group_file, settings
 from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (
@@ -372,22 +372,23 @@ def test_jobs_of_lab_08_are_what_their_goals_say_and_never_the_labs(installation
             f'[job]\ncpus = "{choice["own"]}"\nmems = "{choice["own"]}"\n'
             f'[others]\ncpus = "{choice["rest"]}"\nmems = "{choice["rest"]}"\n'
         )
-        begins = read_groups(f'[job]\ncpus = "{choice["begins"]}"\n')
+        begins = read_group_file(f'[job]\ncpus = "{choice["begins"]}"\n')
         for name in ("hydra", "nebula"):
             machine = topology_of_machine(find_machine(installation, name))
             own = nodes_of_job(choice["goal"], machine)
             rest = frozenset(machine.numa_node.values()) - own
-            wanted = {
+            numbers = {
                 (group, key): kernel_list(nodes if key == "mems" else pus_of_nodes(nodes, machine))
                 for group, nodes in (("job", own), ("others", rest))
                 for key in ("cpus", "mems")
             }
             got = {
-                (group, key): value for group, key, value in settings(read_groups(text), machine)
+                (group, key): value
+                for group, key, value in settings(read_group_file(text), machine)
             }
-            assert got == wanted
+            assert got == numbers
             ((_, _, at_first),) = settings(begins, machine)
-            assert at_first != wanted["job", "cpus"]
+            assert at_first != numbers["job", "cpus"]
 
 
 def test_differences_of_lab_08_are_told_as_the_driver_draws_them():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.commands import SOON_LIMIT_S
 
-from numalab.harness.kernel_texts import kernels_beside
+from numalab.harness.kernel_texts import misnamed_kernels
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 
@@ -31,7 +31,7 @@ def test_no_file_of_the_kit_is_taken_for_a_misnamed_kernel(
 ) -> None:
     for lab in labs.values():
         folder = installation.lab_folder(lab.name)
-        beside = [kernels_beside(folder, one, lab.programs) for one in lab.languages]
+        beside = [misnamed_kernels(folder, one, lab.programs) for one in lab.languages]
         assert not any(beside), (lab.name, beside)
 
 

@@ -25,7 +25,7 @@ from support.exports import (
 )
 
 from numalab.errors import UserError
-from numalab.harness.topology_reader import export_of_synthetic, looks_synthetic
+from numalab.harness.topology_reader import export_of_synthetic, is_probably_synthetic
 from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.export_parts import kinds_of_pus
@@ -508,6 +508,6 @@ def test_a_file_whose_name_is_no_text(installation: Installation, tmp_path: Path
 def test_what_looks_synthetic() -> None:
     for text in ("pack:2 numa:4 l3:2 core:8 pu:2", "pu:4", "[numa] pu:2", "(pu:2)",
                  "Package:2 [NUMANode(memory=1GB)] PU:2", "numa:2(indexes=1,0) pu:2"):  # fmt: skip
-        assert looks_synthetic(text), text
+        assert is_probably_synthetic(text), text
     for text in ("node.xml", "./pack:2.xml", "/tmp/a:1", "node", "2:3", "C:/node.xml", ""):
-        assert not looks_synthetic(text), text
+        assert not is_probably_synthetic(text), text

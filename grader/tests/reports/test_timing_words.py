@@ -84,7 +84,9 @@ def test_what_is_timed_is_called_by_whose_it_is(
 ) -> None:  # fmt: skip
     account, evidence = speedup
     evidence = replace(evidence, variant=variant)
-    assert names(first_touch, account, evidence) == Named(f"{owner} kernel", account.criterion.over)
+    assert names(first_touch, account, evidence) == Named(
+        f"{owner} kernel", account.criterion.baseline_text
+    )
     launch = replace(account, criterion=replace(account.criterion, slow="compared/x.toml"))
     assert names(first_touch, launch, evidence) == Named(f"{owner} launch", "x.toml")
     assert names(labs["02_affinity"], account, evidence).graded == f"{owner} placement"

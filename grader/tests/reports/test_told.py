@@ -333,7 +333,7 @@ def test_criteria_on_the_same_processes_share_the_rates_with_most_of_them(
 
 def test_a_roof_is_the_probes_rate_at_the_loops_flops_per_byte(first_touch: Lab) -> None:
     """Two flops an element."""
-    declared = first_touch.lightspeed_of(None)
+    declared = first_touch.reference_loop_of(None)
     assert declared is not None and declared.flops_per_element == 2
     times = invented.steady(5, solution=0.2, submission=0.2)
     evidence = parse(invented.evidence(ONE, times=times))

@@ -18,7 +18,7 @@ from numalab.evidence.results import Mismatch
 from numalab.grading.handed_in import not_utf8
 from numalab.harness.build import compiler_output, stage
 from numalab.harness.interface import Argument, prototypes
-from numalab.harness.kernel_texts import is_other_language, kernels_beside, misspelt_directives
+from numalab.harness.kernel_texts import is_other_language, misnamed_kernels, misspelt_directives
 from numalab.harness.monitor import worker_environment
 from numalab.installation import find_installation
 from numalab.judging import explain
@@ -182,8 +182,8 @@ def test_a_kernel_of_another_name_is_suggested_in_its_language(
         (tmp_path / name).touch()
     (tmp_path / "folder.c").mkdir()
     (tmp_path / "folder.f90").mkdir()
-    assert kernels_beside(tmp_path, language) == meant
-    assert kernels_beside(tmp_path / "none", language) == []
+    assert misnamed_kernels(tmp_path, language) == meant
+    assert misnamed_kernels(tmp_path / "none", language) == []
 
 
 def test_a_kernel_in_the_other_language_is_seen(kit_root: Path) -> None:

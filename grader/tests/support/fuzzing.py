@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis.strategies import SearchStrategy
 
-from numalab.strangers.visible import visible_lines
+from numalab.untrusted.visible import visible_lines
 
 FOR_S = float(os.environ.get("NUMALAB_FUZZ_S", "0"))  # of each property
 _AT_ONCE = 500  # of a long run, between two looks at the clock

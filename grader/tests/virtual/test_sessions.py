@@ -202,7 +202,7 @@ def streams(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> pytest.CaptureFixture[str]:
     """This process's output and errors; it has no input."""
-    monkeypatch.setattr(shell_variables, "for_guests", lambda: {"A": "1"})
+    monkeypatch.setattr(shell_variables, "guest_environment", lambda: {"A": "1"})
     monkeypatch.setattr(sys, "stdin", None)
     return capfd
 

@@ -20,7 +20,7 @@ from numalab.errors import NumalabError
 from numalab.evidence.record import Json
 from numalab.explore.explore import VirtualNode, run_program
 from numalab.explore.intervals import MedianInterval, median_interval
-from numalab.harness.monitor import HERE, Place
+from numalab.harness.monitor import THIS_MACHINE, Place
 from numalab.machines.machine import Machine
 from numalab.machines.topology import core_pus, memory_nodes, thread_nodes, topology_of_node
 from numalab.modelling.times import modelled, why_not
@@ -35,12 +35,12 @@ VIRTUAL_BYTES = (
 )  # of an array on a virtual machine, where each page fault takes milliseconds
 
 
-def _record(program: Path, arguments: Iterable[str], place: Place = HERE) -> Json:
+def _record(program: Path, arguments: Iterable[str], place: Place = THIS_MACHINE) -> Json:
     """Run a program of numalab's and return the record that it writes.
 
     Raises NumalabError, UserError and Interrupted.
     """
-    output = run_program(program, list(arguments), shell_variables.for_observers(), place)
+    output = run_program(program, list(arguments), shell_variables.observer_environment(), place)
     try:
         record: Json = json.loads(output)
     except json.JSONDecodeError as error:
@@ -96,7 +96,7 @@ class Copies:
 
 
 def copy_memory(
-    program: Path, node: Json, rounds: int, progress: Progress, place: Place = HERE
+    program: Path, node: Json, rounds: int, progress: Progress, place: Place = THIS_MACHINE
 ) -> Copies:
     """Measure memcpy between two arrays, each on a NUMA node of its own, by a thread of the first
     node with cores: a matrix of sources and destinations (S. Pachghare's, SVP-BLOG).
@@ -109,7 +109,7 @@ def copy_memory(
     topology = topology_of_node(node)
     thread_on = thread_nodes(topology)[0]
     nodes = memory_nodes(node)
-    is_timed = place is HERE
+    is_timed = place is THIS_MACHINE
     more = (f"bytes={COPY_BYTES if is_timed else VIRTUAL_BYTES}", f"repetitions={COPY_REPETITIONS}")
 
     def run(source: int, destination: int) -> Callable[[], Json]:
@@ -219,7 +219,7 @@ def _run_at_once(
 ) -> float | None:
     """Return the median GB/s of a job, None where memory was not placed as requested. Raises
     NumalabError."""
-    environment = shell_variables.for_observers() | {"OMP_NUM_THREADS": str(kind.threads)}
+    environment = shell_variables.observer_environment() | {"OMP_NUM_THREADS": str(kind.threads)}
     words = [
         JOB_KERNEL, "pages=small", f"bytes={array_bytes * kind.threads}", "first_touch=all",
         f"repetitions={JOB_REPETITIONS}",
@@ -300,7 +300,7 @@ def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products
     policy and interleaved over all NUMA nodes; or say in a sentence why there is none. Raises
     NumalabError, UserError and Interrupted."""
     trial = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
-    done = HERE.execute(trial, shell_variables.for_observers())
+    done = THIS_MACHINE.execute(trial, shell_variables.observer_environment())
     if done.code in WHY_NO_PRODUCT:
         return WHY_NO_PRODUCT[done.code]
 

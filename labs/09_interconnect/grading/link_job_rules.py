@@ -14,7 +14,7 @@ from numalab.judging.registry import Rule
 from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
-from numalab.strangers.visible import shortened
+from numalab.untrusted.visible import shortened
 from numalab.words import count
 
 UNIT = "bytes on the link per byte of the items"

@@ -47,7 +47,7 @@ from numalab.grading.login_node import on_login_node
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import labs_and_variants
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them
     from numalab.course.course_folder import CourseFolder

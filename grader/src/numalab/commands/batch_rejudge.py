@@ -30,7 +30,7 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.labs.variants import labs_and_variants
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 from numalab.words import CountedStep
 
 if TYPE_CHECKING:  # their modules are imported when the command needs them

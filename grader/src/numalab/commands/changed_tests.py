@@ -379,6 +379,6 @@ def changed_files(root: Path, revision: str) -> list[str]:
 
 
 def _git(root: Path, *arguments: str) -> str:
-    done = starting.run(["git", *arguments], shell_variables.for_builders(), cwd=root)
+    done = starting.run(["git", *arguments], shell_variables.builder_environment(), cwd=root)
     done.check_returncode()
     return done.stdout

@@ -59,6 +59,6 @@ def read_dependencies(text: str, build: Path) -> dict[str, set[str]]:
 
 
 def _output(folder: Path, *command: str) -> str:
-    done = starting.run(list(command), shell_variables.for_builders(), cwd=folder)
+    done = starting.run(list(command), shell_variables.builder_environment(), cwd=folder)
     done.check_returncode()
     return done.stdout

@@ -39,7 +39,7 @@ from numalab.harness.build import build_facts, build_targets, configure, mpi_of
 from numalab.harness.sandbox import find_sandbox
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
-from numalab.processes.shell_variables import not_passed_on
+from numalab.processes.shell_variables import withheld_variables
 from numalab.terminal import make_console, stripped
 from numalab.virtual import local_machine
 
@@ -107,7 +107,7 @@ def doctor(
                     noise = measure_noise(installation, timed, node, progress)
     findings = [
         *examine(node, facts, load, labs),
-        shell_variables(not_passed_on()),
+        shell_variables(withheld_variables()),
         mpi(mpi_of(installation), labs),
         data_races(build_facts(installation).get("race_compiler") or "", labs),
         sandbox_finding(find_sandbox(installation)),

@@ -38,7 +38,7 @@ from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import lab_of_variant, labs_and_variants
 from numalab.processes import shell_variables
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 if TYPE_CHECKING:  # their modules are imported when a command needs them
     from numalab.course.exports.exports import ExportedFile
@@ -290,7 +290,7 @@ def _export_one(standing: Standing, options: _ExportOptions) -> None:
     if options.format_ == "gradescope":
         data = results(rows, problems)
     else:
-        run = classroom50.read_runner_context(shell_variables.for_numalab())
+        run = classroom50.read_runner_context(shell_variables.numalab_environment())
         data = classroom50.result(rows, problems, run, datetime.now().astimezone())
     write_json(options.out, data)
 

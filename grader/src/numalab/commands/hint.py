@@ -12,8 +12,8 @@ from numalab.labs.hints import (
     find_ladder,
     ladder_for,
     next_level,
+    read_levels,
     remember,
-    seen_hints,
     topics_of,
 )
 from numalab.learning.progress import load_progress
@@ -42,7 +42,7 @@ def hint(
     installation, lab = named_lab(installation, name, is_variant)
     progress = load_progress(installation.progress_file)
     began_in = progress.began_in.get(lab.name, {})
-    levels_seen = seen_hints(installation.hints_file).get(lab.name, {})
+    levels_seen = read_levels(installation.hints_file).get(lab.name, {})
     if topic is None:
         failed = progress.failed.get(lab.name, ())
         ladders = (ladder_for(lab, name, began_in.get(name, ""), levels_seen) for name in failed)

@@ -91,7 +91,7 @@ def launch(
     topology = _topology(installation, machine_name)
     plan = policies.plan(policy, topology)
     command = LAUNCHERS[launcher].render(plan, program)
-    left_out = shell_variables.left_out_of_launchers()
+    left_out = shell_variables.launcher_exclusions()
     unset = [name for name in left_out if name not in command.environment]
     is_run = not only_print and machine_name is None
     if is_run:
@@ -133,7 +133,7 @@ def _version(program: str) -> str:
     """What a launcher says of itself; nothing where it says nothing in time."""
     try:
         done = starting.run(
-            [program, "--version"], shell_variables.for_launchers(), limit_s=VERSION_LIMIT_S
+            [program, "--version"], shell_variables.launcher_environment(), limit_s=VERSION_LIMIT_S
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
@@ -172,7 +172,7 @@ def _become(command: Command) -> NoReturn:
     sys.stderr.flush()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and that is inherited
     try:
-        environment = shell_variables.for_launchers() | dict(command.environment)
+        environment = shell_variables.launcher_environment() | dict(command.environment)
         starting.become(command.arguments, environment)
     except OSError as error:
         raise NumalabError(f"can't run {command.arguments[0]}: {error.strerror}") from error

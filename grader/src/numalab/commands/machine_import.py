@@ -13,7 +13,7 @@ from numalab.harness.topology_reader import (
     build_reader,
     export_in,
     export_of_synthetic,
-    looks_synthetic,
+    is_probably_synthetic,
 )
 from numalab.installation import Installation
 from numalab.machines.gallery import machine_names
@@ -21,7 +21,7 @@ from numalab.machines.hwloc_import import machine_text
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.own import own_file, own_folder
 from numalab.machines.picture import summary
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 
 @click.command(name="import", short_help="Describe a machine of your own, by hwloc.")
@@ -51,7 +51,7 @@ def import_command(
       ./numalab machine import "pack:2 numa:4 l3:2 core:8 pu:2" --name big
     """
     path = Path(source)
-    is_synthetic = looks_synthetic(source) and not path.exists()
+    is_synthetic = is_probably_synthetic(source) and not path.exists()
     if output is not None and output.suffix != ".toml":
         raise UserError(f"--output {output}: a machine's file ends in .toml; add that")
     if name is None:
@@ -97,7 +97,7 @@ def _described(installation: Installation, source: str, name: str, is_synthetic:
         click.echo(f"No file is called '{source}': it is read as a synthetic description")
         export = export_of_synthetic(installation, source)
         return machine_text(export, name, f"hwloc synthetic {source}", f"'{source}'")
-    if looks_synthetic(source):
+    if is_probably_synthetic(source):
         click.echo(f"A file is called '{source}': it is read, and the name is not")
     return machine_text(
         export_in(installation, path), name, f"hwloc export {shown(path.name)}", str(path)

@@ -166,7 +166,7 @@ def _serve(installation: Installation, opened: Path | None, port: int, with_brow
     own = installation.work_root
     root = own if installation.notebooks.is_relative_to(own) else installation.notebooks
     command = jupyter_command(root, port, token)
-    environment = jupyter_environment(installation, shell_variables.for_numalab())
+    environment = jupyter_environment(installation, shell_variables.numalab_environment())
     try:
         _prepare(environment)
     except OSError as error:

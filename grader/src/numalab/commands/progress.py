@@ -11,7 +11,7 @@ from numalab.commands import shared
 from numalab.errors import wrapped
 from numalab.files import write_json
 from numalab.installation import Installation
-from numalab.labs.hints import seen_hints
+from numalab.labs.hints import read_levels
 from numalab.labs.variants import labs_and_variants
 from numalab.learning import progress_report
 from numalab.learning.initial_answers import read_initial_answers
@@ -50,7 +50,7 @@ def progress(installation: Installation, json_path: Path | None) -> None:
         for lab in labs_and_variants(installation.root).values()
         if not lab.is_variant or (installation.variants_root / lab.name).is_dir()
     ]
-    reached, hints = load_progress(installation.progress_file), seen_hints(installation.hints_file)
+    reached, hints = load_progress(installation.progress_file), read_levels(installation.hints_file)
     said = {
         lab.name: read_initial_answers(
             (installation.variants_root if lab.is_variant else installation.notebooks) / lab.name

@@ -130,12 +130,12 @@ def test(
         codes = []
         if is_first and not pytest_arguments and extent.units is not None:
             units = units_command(installation, extent, reports[0])
-            codes.append(_call(units, installation.root, shell_variables.for_builders()))
+            codes.append(_call(units, installation.root, shell_variables.builder_environment()))
         codes.append(
             _call(
                 pytest_command(extent, reports[1], arguments, part),
                 installation.root / "grader",
-                shell_variables.for_numalab() | {"NUMALAB_PRESET": installation.preset},
+                shell_variables.numalab_environment() | {"NUMALAB_PRESET": installation.preset},
             )
         )
         passed, failed, skipped = count_tests(path for path in reports if path.is_file())

@@ -17,7 +17,7 @@ from numalab.errors import UserError
 from numalab.installation import Installation
 from numalab.labs.declaration import choose_labs
 from numalab.labs.variants import labs_and_variants
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 FEWEST, USUAL, MOST = 3, 4, 5  # questions
 

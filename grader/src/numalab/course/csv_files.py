@@ -12,7 +12,7 @@ from pathlib import Path
 
 from numalab.errors import UserError
 from numalab.files import NotPlain, partial_path, read_plain
-from numalab.strangers.visible import visible_lines
+from numalab.untrusted.visible import visible_lines
 
 BOM = "\ufeff"
 PRIVATE = 0o600  # of a file that says who somebody is

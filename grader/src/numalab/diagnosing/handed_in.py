@@ -15,8 +15,8 @@ from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import seed_of_code
-from numalab.strangers import toml
 from numalab.toml_files.tables import parse_table
+from numalab.untrusted import toml
 
 FILE = "diagnose.toml"
 MOST_BYTES = 4 << 10

@@ -207,12 +207,12 @@ def usable_pus(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 def time_quota(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     topic, groups, concerns = "CPU quota", facts.groups, timing_concerns(labs)
-    if groups.cpu is None:
+    if groups.core_limits is None:
         return Finding(
             topic, "unknown", "unknown", "control groups can't be read here", concerns=concerns
         )
     unseen = "; what a host sets above this container can't be seen" if groups.is_cut_off else ""
-    limit = groups.cpu_limit
+    limit = groups.core_limit
     if limit is None:
         return Finding(topic, "good", "none", f"no level limits CPU time{unseen}")
     observed = f"the time of {short(limit.value)} of {count(node['pus'], 'PU')}"
@@ -228,13 +228,13 @@ def time_quota(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 def memory_limit(node: Json, facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
     topic, limit, concerns = "memory limit", node["cgroup_memory_max_bytes"], timing_concerns(labs)
-    if limit is None and facts.groups.memory is None:
+    if limit is None and facts.groups.memory_limits is None:
         return Finding(
             topic, "unknown", "unknown", "control groups can't be read here", concerns=concerns
         )
     if limit is None:
         return Finding(topic, "good", "none", "no level limits memory")
-    files = [limited.file for limited in facts.groups.memory or () if limited.value == limit]
+    files = [limited.file for limited in facts.groups.memory_limits or () if limited.value == limit]
     small = limit < SMALL_MEMORY_BYTES
     return Finding(
         topic, "note" if small else "good", amount(limit),

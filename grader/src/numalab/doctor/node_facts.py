@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from numalab.evidence.record import Json
 from numalab.files import read_text
-from numalab.processes.limits import Groups, read_groups
+from numalab.processes.limits import ControlGroups, Limit, read_control_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 _PU_FOLDER = "sys/devices/system/cpu"
@@ -49,17 +49,14 @@ class NodeFacts:
     clock_sources: tuple[str, ...]
     is_virtual: bool | None
     product: str | None
-    groups: Groups
+    groups: ControlGroups
 
     def json_data(self) -> Json:
         def pus(found: frozenset[int] | None) -> str | None:
             return None if found is None else format_pus(sorted(found))
 
-        def limits(name: str) -> list[Json] | None:
-            found = getattr(self.groups, name)
-            if found is None:
-                return None
-            return [{"file": limit.file, "value": limit.value} for limit in found]
+        def limits(found: tuple[Limit, ...] | None) -> list[Json] | None:
+            return None if found is None else [asdict(limit) for limit in found]
 
         cpusets = self.groups.cpusets
         return {
@@ -72,8 +69,8 @@ class NodeFacts:
             "clock_sources": list(self.clock_sources),
             "is_virtual": self.is_virtual,
             "product": self.product,
-            "cgroup_cpu_limits": limits("cpu"),
-            "cgroup_memory_limits": limits("memory"),
+            "cgroup_cpu_limits": limits(self.groups.core_limits),
+            "cgroup_memory_limits": limits(self.groups.memory_limits),
             "cgroup_cpusets": None
             if cpusets is None
             else [{"file": cpuset.file, "pus": pus(cpuset.pus)} for cpuset in cpusets],
@@ -153,5 +150,5 @@ def read_facts(root: Path = Path("/")) -> NodeFacts:
         clock_sources=tuple((read_text(root / _CLOCK_SOURCES) or "").split()),
         is_virtual=_is_virtual(root, product),
         product=product,
-        groups=read_groups(root),
+        groups=read_control_groups(root),
     )

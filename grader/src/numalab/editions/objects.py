@@ -97,7 +97,7 @@ def _stripped(source: Path, target: Path) -> None:
         str(source), str(target),
     ]  # fmt: skip
     try:
-        done = starting.run(command, shell_variables.for_observers())
+        done = starting.run(command, shell_variables.observer_environment())
     except OSError as error:
         raise NumalabError("objcopy is missing; run ./numalab setup") from error
     if done.returncode != 0:

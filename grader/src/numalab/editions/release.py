@@ -37,7 +37,7 @@ def _git(root: Path, *words: str | Path, **more: str) -> str:
     NumalabError."""
     command = ["git", "-C", root, "-c", "safe.directory=*", "-c", "core.quotePath=false", *words]
     try:
-        done = starting.run(command, {**shell_variables.for_builders(), **more})
+        done = starting.run(command, {**shell_variables.builder_environment(), **more})
     except OSError as error:
         raise NumalabError(f"git can't be run: {reason_of(error)}") from error
     if done.returncode != 0:

@@ -15,7 +15,7 @@ from numalab.evidence.kinds import kind_of
 from numalab.evidence.record import SUBMISSION, AnyRun, Evidence, Json, LeftOut
 from numalab.evidence.repeats import paused_s, why_left_out
 from numalab.evidence.run_formats import AnyRunRecord, TimingRun
-from numalab.strangers.visible import shortened, visible
+from numalab.untrusted.visible import shortened, visible
 
 _MOST_SAID = 300  # characters of what a record has in the wrong place
 

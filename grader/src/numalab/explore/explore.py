@@ -32,7 +32,7 @@ from numalab.explore.experiment import (
     ProgramRun,
     VirtualPages,
 )
-from numalab.harness.monitor import HERE, Place
+from numalab.harness.monitor import THIS_MACHINE, Place
 from numalab.installation import Installation
 from numalab.processes import shell_variables
 from numalab.processes.limits import limits_in_force, limits_sentence
@@ -102,7 +102,10 @@ def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
 
 
 def run_program(
-    program: Path, arguments: Sequence[str], environment: Mapping[str, str], place: Place = HERE
+    program: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    place: Place = THIS_MACHINE,
 ) -> str:
     """Run a program and return what it wrote. Raises Interrupted, UserError where memory was short,
     and NumalabError."""
@@ -115,7 +118,7 @@ def run_program(
     if done.code == KILLED:
         raise UserError(
             f"{program.name} was killed, most likely for lack of memory. Use --quick or a "
-            f"smaller --n.{limits_sentence(limits_in_force()) if place is HERE else ''}"
+            f"smaller --n.{limits_sentence(limits_in_force()) if place is THIS_MACHINE else ''}"
         )
     if done.code == EXIT_NO_MEMORY:
         raise UserError(f"too little memory: {complaint}. Use --quick or a smaller --n.")
@@ -130,7 +133,7 @@ def run_rounds(
     configurations: Sequence[Configuration],
     order: Sequence[Sequence[int]],
     progress: Callable[[str], None],
-    place: Place = HERE,
+    place: Place = THIS_MACHINE,
     done: int = 0,
 ) -> Iterator[ProgramRun]:
     """Run all configurations once per round and yield each run.
@@ -138,8 +141,8 @@ def run_rounds(
     order: of each round, the indices of the configurations; done: number of rounds that were run
     before.
     """
-    step = "measuring" if place is HERE else f"looking at pages on virtual {place.name}"
-    surroundings = shell_variables.for_observers()
+    step = "measuring" if place is THIS_MACHINE else f"looking at pages on virtual {place.name}"
+    surroundings = shell_variables.observer_environment()
     started = time.monotonic()
     for number, this_round in enumerate(order):
         if number < done:
@@ -180,7 +183,7 @@ def explore(
     try:
         if what.NEEDS_DESCRIPTION:
             description = json.loads(
-                run_program(program, ["describe"], shell_variables.for_observers())
+                run_program(program, ["describe"], shell_variables.observer_environment())
             )
         order = orders(len(chosen), what.rounds, seed)
         for sample in run_rounds(program, chosen, order, progress):

@@ -1,4 +1,4 @@
-"""What file systems may lack: locks, and room.
+"""Locks on files, and room for files: what a file system may lack.
 
-Imported by most packages that write: a cluster's home folder may lack either.
+Imported by most packages: they write files, and a cluster's home folder may lack either.
 """

@@ -1,8 +1,8 @@
 """Locks on files (flock(2)) where a file system may have none.
 
-NFS without its lock daemon and Lustre mounted without `flock` refuse every lock. That is no other
-process that holds one: then a file of this node stands in, which keeps apart what runs on this
-node, and what can't be kept apart is said.
+NFS without its lock daemon and Lustre mounted without `flock` refuse every lock, which must not be
+taken for a lock that another process holds. Instead a file on this machine is locked: it still
+excludes processes of this machine, and a warning says that those of others are not excluded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-# In memory of the node, and a folder that nodes have for themselves.
+# Folders that each machine has for itself.
 _NODES_OWN = (Path("/dev/shm"), Path("/tmp"))
 
 
@@ -25,8 +25,17 @@ class NoLocks(OSError):
 
 
 def lock_file(file: int | IO[str], how: int) -> bool:
-    """Lock an open file. how: as of flock(2). Returns False where it is not to wait and another one
-    holds it. Raises NoLocks."""
+    """Lock an open file.
+
+    Args:
+        how: LOCK_EX or LOCK_SH, with LOCK_NB not to wait, as for flock(2).
+
+    Returns:
+        False: another process holds it, and how says not to wait.
+
+    Raises:
+        NoLocks: the file system has none.
+    """
     try:
         fcntl.flock(file, how)
     except BlockingIOError:
@@ -37,8 +46,8 @@ def lock_file(file: int | IO[str], how: int) -> bool:
 
 
 def has_record_locks(path: Path) -> bool:
-    """Whether parts of a file can be locked (fcntl(2)), as SQLite does. True where it can't be
-    opened. This process must hold no record lock on it, which would be given up."""
+    """Tell whether parts of a file can be locked (fcntl(2)), as SQLite does; True where the file
+    can't be opened. A record lock that this process holds on it would be released."""
     try:
         with path.open("rb") as file:
             try:
@@ -53,9 +62,11 @@ def has_record_locks(path: Path) -> bool:
 
 
 def stand_in(path: Path) -> Path:
-    """Return the file of this node that is locked in the place of `path`: the same by whatever link
-    it is reached, and in a folder that nobody but this user can write to. Raises OSError where
-    there can be none."""
+    """Return the file on this machine that is locked in place of `path`.
+
+    It is the same by whatever link `path` is reached, and lies in a folder that only this user can
+    write to. Raises OSError where no such folder can be made.
+    """
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
     complaint = OSError(0, "no folder for a lock")
     for above in _NODES_OWN:
@@ -74,16 +85,22 @@ def stand_in(path: Path) -> Path:
 
 
 class LockFile:
-    """An open file that is locked until it is closed; for a `with` statement. Raises OSError where
-    it can't be opened.
+    """An open file that can be locked until it is closed; for a `with` statement.
 
-    lacks: why its file system has no locks, empty where it has. is_held_here: whether this node's
-    processes are kept apart, which they are by another file where `lacks` is not empty."""
+    Attributes:
+        path: the file.
+        lacks: why its file system has no locks; empty where it has.
+        is_held_locally: processes of this machine exclude each other: by the file, or by its
+            stand-in where `lacks` is not empty.
+
+    Raises:
+        OSError: it can't be opened.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lacks = ""
-        self.is_held_here = True
+        self.is_held_locally = True
         self._file = path.open("a", encoding="utf-8")
 
     def __enter__(self) -> LockFile:
@@ -98,15 +115,16 @@ class LockFile:
         self._file.close()
 
     def try_lock(self, how: int = fcntl.LOCK_EX) -> bool:
-        """Return False where another one holds it; True also where nothing at all can be locked."""
+        """Lock without waiting. Returns False where another process holds it; True also where
+        nothing at all can be locked."""
         return self._do(how | fcntl.LOCK_NB)
 
     def lock(self, how: int = fcntl.LOCK_EX) -> None:
-        """Wait for it; not where nothing can be locked."""
+        """Lock, and wait for it; where nothing can be locked, return at once."""
         self._do(how)
 
     def _do(self, how: int) -> bool:
-        while self.is_held_here:
+        while self.is_held_locally:
             try:
                 return lock_file(self._file, how)
             except NoLocks as error:
@@ -114,31 +132,31 @@ class LockFile:
         return True
 
     def say(self, text: str) -> None:
-        """Have it hold this text and no other."""
+        """Replace the file's content by a text."""
         self._file.truncate(0)
         self._file.write(text)
         self._file.flush()
 
     def _use_stand_in(self, error: NoLocks) -> None:
-        """Lock this node's file from now on, or nothing where that has no locks either."""
+        """Lock the stand-in from now on, or nothing where that has no locks either."""
         if self.lacks:
-            self.is_held_here = False
+            self.is_held_locally = False
             return
         self.lacks = error.strerror or str(error)
         try:
             other = stand_in(self.path).open("a", encoding="utf-8")
         except OSError:
-            self.is_held_here = False
+            self.is_held_locally = False
             return
         self._file.close()
         self._file = other
 
     @property
     def warning(self) -> str:
-        """What is not kept apart, in a sentence; empty where all is."""
+        """Return a sentence on processes that are not excluded; empty where all are."""
         if not self.lacks:
             return ""
-        whom = "commands on other nodes are" if self.is_held_here else "a second command is"
+        whom = "commands on other nodes are" if self.is_held_locally else "a second command is"
         return (
             f"the file system of {self.path.parent} has no file locks ({self.lacks}): {whom} not "
             "kept out; don't start two at once there."

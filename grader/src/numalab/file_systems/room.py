@@ -1,8 +1,8 @@
-"""Room for files: where a file system has none left, programs fail in ways that don't say so.
+"""Find out whether a file system has room left: programs that meet a full one don't say so.
 
-A compiler's messages get lost, a library that maps a file into memory ends by SIGBUS. So the
-folders that all of numalab's programs write to are tried, by asking for a little room there: that
-meets quotas, too, and a disk without inodes.
+A compiler's messages get lost, and a library that maps a file into memory ends by SIGBUS. So a
+little room is asked for in each folder that numalab's programs write to. That meets quotas, too,
+and a disk without inodes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,15 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True)
-class Place:
-    """A folder that is written to, what is asked for there, and what to do where there is none."""
+class RoomNeeded:
+    """Room that is needed in a folder.
+
+    Attributes:
+        folder: where it is needed.
+        bytes: how much is asked for.
+        name: what messages call the folder.
+        remedy: what to do where there is too little, as sentences.
+    """
 
     folder: Path
     bytes: int
@@ -29,39 +36,40 @@ class Place:
     remedy: str
 
 
-def temporary_place() -> Place:
-    """Of temporary files, where programs look for it themselves. Compilers and ThreadSanitizer
-    take less than that there."""
+def temporary_place() -> RoomNeeded:
+    """Return the room for temporary files, in the folder that programs use by themselves. Compilers
+    and ThreadSanitizer take less."""
     named = os.environ.get("TMPDIR")
     remedy = "Remove what is not needed there, or set TMPDIR to a folder with room."
     folder = Path(named or "/tmp")
-    return Place(folder, 16 * MIB, f"TMPDIR ({folder})" if named else str(folder), remedy)
+    return RoomNeeded(folder, 16 * MIB, f"TMPDIR ({folder})" if named else str(folder), remedy)
 
 
-def shared_memory_place(wanted_bytes: int = MIB) -> Place:
-    """OpenMP's library maps a page of it in each program, MPI's maps more."""
-    return Place(
-        Path("/dev/shm"), wanted_bytes, "/dev/shm, the memory that programs share",
+def shared_memory_place(needed_bytes: int = MIB) -> RoomNeeded:
+    """Return the room in /dev/shm: OpenMP's library maps a page of it in each program, MPI's maps
+    more."""
+    return RoomNeeded(
+        Path("/dev/shm"), needed_bytes, "/dev/shm, the memory that programs share",
         "Programs that are over may have left files there: remove them. In a container, --shm-size "
         "gives it more.",
     )  # fmt: skip
 
 
-def build_place(folder: Path) -> Place:
-    """Of builds."""
+def build_place(folder: Path) -> RoomNeeded:
+    """Return the room for builds."""
     remedy = "Make room there, or set NUMALAB_BUILD to another folder."
-    return Place(folder, 8 * MIB, str(folder), remedy)
+    return RoomNeeded(folder, 8 * MIB, str(folder), remedy)
 
 
-def cache_place(folder: Path) -> Place:
-    """Of what virtual nodes boot: a package is fetched there and unpacked."""
+def cache_place(folder: Path) -> RoomNeeded:
+    """Return the room for what virtual machines boot: a package is fetched there and unpacked."""
     remedy = "Make room there, or set XDG_CACHE_HOME to another folder."
-    return Place(folder, 300 * MIB, str(folder), remedy)
+    return RoomNeeded(folder, 300 * MIB, str(folder), remedy)
 
 
-def own_places() -> list[Place]:
-    """Folders of this user's that numalab writes to, and the one that the command was called in.
-    For what has met a full disk: more is asked for than it may have needed."""
+def own_places() -> list[RoomNeeded]:
+    """Return the room in this user's folders that numalab writes to, and in the working directory.
+    Used after a program met a full disk, so more is asked for than that program may have needed."""
     home = os.environ.get("HOME", "/")
     named = (
         (".", ""), (os.environ.get("NUMALAB_BUILD"), "NUMALAB_BUILD"),
@@ -70,7 +78,7 @@ def own_places() -> list[Place]:
         (os.environ.get("XDG_STATE_HOME") or f"{home}/.local/state", "XDG_STATE_HOME"),
     )  # fmt: skip
     return [
-        Place(
+        RoomNeeded(
             Path(folder), 64 * MIB, str(Path(folder).absolute()),
             "Make room there" + (f", or set {variable} to another folder." if variable else "."),
         )
@@ -79,8 +87,8 @@ def own_places() -> list[Place]:
     ]  # fmt: skip
 
 
-def is_full(place: Place) -> bool:
-    """Whether it has not the room that is asked for. False where anything else is wrong with it."""
+def is_full(place: RoomNeeded) -> bool:
+    """Tell whether the folder lacks the room; False where anything else is wrong with it."""
     try:
         with tempfile.TemporaryFile(dir=place.folder) as file:
             os.posix_fallocate(file.fileno(), 0, place.bytes)
@@ -89,9 +97,9 @@ def is_full(place: Place) -> bool:
     return False
 
 
-def shortage(*more: Place) -> str:
+def shortage(*more: RoomNeeded) -> str:
     """Return which folder has no room and what to do, in sentences; empty where all have it. more:
-    places to look at beside those of every program."""
+    what is checked besides the folders that each program needs."""
     for place in (*more, temporary_place(), shared_memory_place()):
         if is_full(place):
             needed = bytes_allowed(place.bytes)

@@ -31,7 +31,7 @@ from numalab.judging import planner
 from numalab.judging.effort import Effort
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
-from numalab.strangers.tools import LOOK, TookTooLong, run_limited
+from numalab.untrusted.tools import TOOL_LIMITS, TookTooLong, run_limited
 
 # Nodes that agree in these are alike; a class's node in a cluster is seldom the same one twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
@@ -54,13 +54,13 @@ def _code(program: Path) -> bytes:
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
         stripped = Path(scratch) / program.name
         try:
-            code, _ = run_limited(["objcopy", *options, str(program), str(stripped)], LOOK)
+            code, _ = run_limited(["objcopy", *options, str(program), str(stripped)], TOOL_LIMITS)
         except TookTooLong:
             code = -1
         return (stripped if code == 0 else program).read_bytes()
 
 
-def _said(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
+def _error_text(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
     """What those files say under which something is timed, however they are written. The others
     change no time: a new prediction is no reason for new times."""
     placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
@@ -95,7 +95,7 @@ def fingerprints(
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
     facts = (
         {key: value for key, value in msgspec.to_builtins(record.build).items() if key != "kernel"},
-        list(_said(lab, record.handed_in)),
+        list(_error_text(lab, record.handed_in)),
         record.sandbox,
         repr(effort),
         threads,

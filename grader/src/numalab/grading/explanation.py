@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numalab.errors import NumalabError, reason_of
 from numalab.files import NotPlain, read_plain_text, write_whole
-from numalab.strangers.visible import shortened, visible_lines
+from numalab.untrusted.visible import shortened, visible_lines
 
 FILE = "explanation.txt"
 ASKED_FOR = 3  # sentences

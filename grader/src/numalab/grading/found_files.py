@@ -13,7 +13,7 @@ from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.labs.kernel_names import file_names, is_copy_name, meant_by
 from numalab.labs.starting_code import digest_of
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 
 def found_file(installation: Installation, lab: Lab, folder: Path, name: str) -> Path:

@@ -26,8 +26,8 @@ from numalab.machines.announced import other_processors
 from numalab.machines.gallery import published_latencies
 from numalab.machines.machine import NATIVE
 from numalab.machines.seeded import is_seeded
-from numalab.strangers import toml
-from numalab.strangers.visible import may_hide, shown, visible_json
+from numalab.untrusted import toml
+from numalab.untrusted.visible import may_hide, shown, visible_json
 from numalab.words import count
 
 FILE = "evidence.json"

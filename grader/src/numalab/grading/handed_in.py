@@ -21,19 +21,19 @@ from numalab.judging import planner, thread_goals
 from numalab.labs import placement, quantities
 from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
-from numalab.labs.group_words import BadGroups, read_groups, settings
-from numalab.labs.kernel_names import near_names
+from numalab.labs.group_words import BadGroups, read_group_file, settings
+from numalab.labs.kernel_names import similar_names
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.model import BadModel, read_model
 from numalab.labs.placement import memory_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.labs.seeded_answers import BadAnswers, answer_files
-from numalab.labs.solution_files import kits_text
+from numalab.labs.solution_files import need_solution_text
 from numalab.machines.topology import topology_of_node
 from numalab.processes import shell_variables
-from numalab.strangers import toml
-from numalab.strangers.visible import shortened, visible
-from numalab.strangers.visible import shown as shown_name
+from numalab.untrusted import toml
+from numalab.untrusted.visible import shortened, visible
+from numalab.untrusted.visible import shown as shown_name
 
 _MOST_SAID = 600  # characters of a complaint
 _BAD = (
@@ -59,7 +59,7 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
     if file.kind == "launch":
         parse_policy(text, file.name)
     elif file.kind == "groups":
-        read_groups(text)
+        read_group_file(text)
     elif file.kind == "answers":
         answer_files()[file.goal].read(text, file.seed)
     elif file.kind == "model":
@@ -96,7 +96,7 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 def _near(path: Path) -> str:
     """A sentence on files beside it that may have been meant."""
     try:
-        near = near_names([one.name for one in path.parent.iterdir()], path.name)
+        near = similar_names([one.name for one in path.parent.iterdir()], path.name)
     except OSError:
         return ""
     named = words.some([shown_name(name) for name in near]) if near else ""
@@ -161,7 +161,7 @@ def _solution_variables(session: Session, file: HandedFile) -> dict[str, str]:
     """Of the kit's own file. Raises NumalabError."""
     folder = session.installation.solution_folder(session.lab.name)
     try:
-        return placement.read_placement(kits_text(folder, file.name), file.variables)
+        return placement.read_placement(need_solution_text(folder, file.name), file.variables)
     except placement.BadPlacement as error:
         raise NumalabError(f"the kit's own {folder / file.name} can't be used: {error}") from error
 
@@ -219,7 +219,7 @@ def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
     """Programs of the monitor's. A file that can't be meant on this machine is judged as it is."""
     topology = topology_of_node(session.node)
     try:
-        written = settings(read_groups(session.handed(file.name).text), topology)
+        written = settings(read_group_file(session.handed(file.name).text), topology)
     except BadGroups:
         return
     threads = len(pus_of_nodes(nodes_of_job(file.goal, topology), topology))
@@ -228,7 +228,7 @@ def _put_into_groups(session: Session, role: str, file: HandedFile) -> None:
         *monitor.common_options(None, threads, "quick", limit_s),
         *(word for group, key, value in written for word in ("--group", f"{group}:{key}={value}")),
     ]
-    environment = shell_variables.for_observers()
+    environment = shell_variables.observer_environment()
     # Not of a kernel, whose part the monitor would name.
     part = session.lab.part_of(file)
     session.run(CPUSETS, options, environment, file=file.name, role=role, part=part)

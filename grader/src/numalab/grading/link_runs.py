@@ -30,7 +30,7 @@ from numalab.evidence.run_formats import SLOT_BYTES, JobEnd, LinkJob, OutcomeRec
 from numalab.grading.session import Session
 from numalab.harness.build import LINK_JOB, build_targets
 from numalab.judging import planner
-from numalab.strangers.visible import visible_lines
+from numalab.untrusted.visible import visible_lines
 from numalab.virtual.cluster import Cluster
 from numalab.virtual.network import REMOTE_APART
 from numalab.virtual.place import PlaceLost, VirtualPlace

@@ -26,7 +26,9 @@ def on_login_node() -> bool:
     if "SLURM_JOB_ID" in os.environ or not (sinfo := shutil.which("sinfo")):
         return False
     try:
-        done = starting.run([sinfo, *_LISTING], shell_variables.for_slurm(), limit_s=ANSWER_LIMIT_S)
+        done = starting.run(
+            [sinfo, *_LISTING], shell_variables.slurm_environment(), limit_s=ANSWER_LIMIT_S
+        )
     except (OSError, subprocess.TimeoutExpired):
         return True
     return not is_idle_node(done.stdout, socket.gethostname())

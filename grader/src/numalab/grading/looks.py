@@ -31,13 +31,13 @@ from numalab.grading.mpi_runs import kits_plan
 from numalab.grading.session import Session
 from numalab.harness import monitor
 from numalab.harness.build import build_targets, starting_code_failure
-from numalab.harness.watched import search_complaint
+from numalab.harness.race_coverage import search_complaint
 from numalab.judging import planner
 from numalab.judging.rules import is_needed, reads
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
 from numalab.processes.limits import limits_sentence
-from numalab.strangers.visible import shortened
+from numalab.untrusted.visible import shortened
 
 VIRTUAL_TRACED_PAGES = "240"  # each costs a millisecond or two under emulation
 

@@ -16,7 +16,7 @@ from numalab.judging import planner
 from numalab.labs import launch
 from numalab.labs.declaration import HandedFile
 from numalab.labs.launch import BadPolicy, RankPlan
-from numalab.labs.solution_files import kits_text
+from numalab.labs.solution_files import need_solution_text
 from numalab.machines.topology import count_unmatched, topology_of_node
 
 # Of one job; the monitor has room for no more ranks.
@@ -45,7 +45,7 @@ def _read(session: Session, role: str, file: HandedFile) -> str:
     """The text of the student's file, or of the solution's. Raises NumalabError."""
     if role == SUBMISSION:
         return session.handed(file.name).text
-    return kits_text(session.installation.solution_folder(session.lab.name), file.name)
+    return need_solution_text(session.installation.solution_folder(session.lab.name), file.name)
 
 
 def _refuse(session: Session, role: str, part: str | None, name: str, why: str) -> None:

@@ -181,7 +181,7 @@ def _git(installation: Installation, *words: str) -> str | None:
     """Return what git says of a clone; None where it refuses, or there is none."""
     command = ["git", "-C", str(installation.root), "-c", "safe.directory=*", *words]
     try:
-        done = starting.run(command, shell_variables.for_builders())
+        done = starting.run(command, shell_variables.builder_environment())
     except OSError:
         return None
     return done.stdout if done.returncode == 0 else None

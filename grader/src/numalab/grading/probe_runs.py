@@ -31,7 +31,7 @@ from numalab.evidence.run_formats import (
 from numalab.files import MIB
 from numalab.grading.session import Session
 from numalab.harness.build import build_targets
-from numalab.harness.monitor import HERE
+from numalab.harness.monitor import THIS_MACHINE
 from numalab.judging import planner
 from numalab.labs import loop_times, saturation
 from numalab.processes import shell_variables
@@ -159,7 +159,7 @@ def _probed(
     threads: int,
 ) -> ProbedProcess:
     """One process. places: as OMP_PLACES has them. Raises Interrupted and _Failed."""
-    environment = shell_variables.for_observers() | {
+    environment = shell_variables.observer_environment() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
     }  # fmt: skip
@@ -171,7 +171,7 @@ def _probed(
         f"arrays={run.arrays}",
         f"repetitions={REPETITIONS}",
     ]
-    done = HERE.execute(command, environment)
+    done = THIS_MACHINE.execute(command, environment)
     said = done.complaint.strip()
     if done.code == INTERRUPTED:
         raise Interrupted

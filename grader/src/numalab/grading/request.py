@@ -32,7 +32,7 @@ from numalab.harness.build import (
     mpi_of,
 )
 from numalab.harness.build_folder import drop_foreign_build
-from numalab.harness.kernel_texts import kernels_beside
+from numalab.harness.kernel_texts import misnamed_kernels
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
@@ -41,10 +41,10 @@ from numalab.judging.places import LOCAL, verdict_over
 from numalab.judging.timing_account import timing_accounts
 from numalab.judging.verdict import Verdict, tag_machine
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, VARIANT_NAMES, Lab
-from numalab.labs.hints import seen_hints
+from numalab.labs.hints import read_levels
 from numalab.machines.gallery import published_latencies
 from numalab.machines.machine import Machine
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
@@ -239,7 +239,7 @@ def _not_read(session: Session) -> list[str]:
         found_file(session.installation, lab, session.folder, KERNEL_FILES[one]).name
         for one in lab.languages
     }
-    found = [kernels_beside(session.folder, one, lab.programs) for one in lab.languages]
+    found = [misnamed_kernels(session.folder, one, lab.programs) for one in lab.languages]
     return list(dict.fromkeys(n for names in found for n in names if n not in map(shown, read)))
 
 
@@ -255,7 +255,7 @@ def graded_kernel(installation: Installation, sessions: Sessions) -> GradedKerne
         timing_accounts(lab, sessions.verdict, evidence),
         unchanged=sessions.verdict.unchanged,
         published=published_latencies(installation) if lab.mpi else (),
-        hints_seen=seen_hints(installation.hints_file).get(lab.name, {}),
+        hints_seen=read_levels(installation.hints_file).get(lab.name, {}),
         spent_s=dict(session.spent_s),
         interrupted=sessions.interrupted,
         here_only=session.record.elsewhere is None,

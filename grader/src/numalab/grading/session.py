@@ -97,7 +97,7 @@ class Session:
     progress: StepReport
     parts: tuple[str | None, ...] = ()  # whose kernel is run here; empty: all
     timing_refused: str | None = None  # why nothing may be timed on this node
-    place: monitor.Place = monitor.HERE
+    place: monitor.Place = monitor.THIS_MACHINE
     machine: ShownMachine | None = None  # what stands behind a virtual node
     sandbox: Sandbox | None = None  # what workers and compilers run in on this node
     turns: Turns = NOBODY_ELSE  # with other gradings on this node
@@ -275,7 +275,7 @@ class Session:
         """Raises NumalabError."""
         self.build_own_for(kind)
         program = self.program(SOLUTION, kind.program)
-        return monitor.with_kits_own(run, SOLUTION, program)
+        return monitor.replace_submission(run, SOLUTION, program)
 
     def _goes_well(self, own: Callable[[], monitor.MonitorRun]) -> bool:
         """Whether what is the kit's own comes to its end just now. Nothing of it is kept: it says

@@ -26,7 +26,7 @@ from numalab.harness.kernel_texts import (
     MOST_COLUMNS,
     OTHER_LANGUAGE,
     is_other_language,
-    kernels_beside,
+    misnamed_kernels,
     misspelt_directives,
 )
 from numalab.harness.sandbox import Sandbox, level_of
@@ -35,16 +35,16 @@ from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import not_graded_words
 from numalab.processes import shell_variables
-from numalab.strangers import tools
-from numalab.strangers.text_kinds import kind_of_text
-from numalab.strangers.tools import ToolLimits, told_by
-from numalab.strangers.visible import shortened, visible_lines
+from numalab.untrusted import tools
+from numalab.untrusted.text_kinds import kind_of_text
+from numalab.untrusted.tools import ToolLimits, output_of
+from numalab.untrusted.visible import shortened, visible_lines
 
 BUILD_LIMIT_S = 300
 # Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB per file. A kernel
 # can have its compiler write and say what it likes.
 _BUILD_LIMITS = ToolLimits(
-    cpu_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, said_bytes=4 << 20,
+    cpu_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20,
     wall_s=BUILD_LIMIT_S,
 )  # fmt: skip
 
@@ -52,14 +52,14 @@ _BUILD_LIMITS = ToolLimits(
 LINK_JOB = "-link"  # behind a worker's name: of its kernel as an MPI job (ON_LINK of AddLab.cmake)
 
 
-class TookTooLong(NumalabError):
+class BuildTooLong(NumalabError):
     """A build did not come to its end."""
 
 
 def _plain_environment() -> dict[str, str]:
     """For messages that can be searched: not translated. Without PWD, since CMake takes the user's
     names of folders from it, links and all."""
-    kept = {k: v for k, v in shell_variables.for_builders().items() if k != "PWD"}
+    kept = {k: v for k, v in shell_variables.builder_environment().items() if k != "PWD"}
     return kept | {"LC_ALL": "C"}
 
 
@@ -76,7 +76,7 @@ def _run(
     try:
         code, output = tools.run_limited(command, _BUILD_LIMITS, environment, str(cwd))
     except tools.TookTooLong as error:
-        raise TookTooLong(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
+        raise BuildTooLong(f"{' '.join(command)} did not end within {BUILD_LIMIT_S} s") from error
     return subprocess.CompletedProcess(command, code, output)
 
 
@@ -87,7 +87,7 @@ def configure(installation: Installation, *definitions: str) -> None:
     if (installation.build / "build.ninja").is_file():
         return
     check_build_folder(installation)
-    compilers = chosen_compilers(installation.preset, shell_variables.for_builders())
+    compilers = chosen_compilers(installation.preset, shell_variables.builder_environment())
     more = [f"-D{definition}" for definition in definitions]
     # The real paths: by whatever links the kit is reached later, it finds its build.
     root, build = installation.root.resolve(), installation.build.resolve()
@@ -130,7 +130,7 @@ def build_targets(
 
 
 # Whatever happens, or where a command has failed that said why.
-_NINJA_SAYS = (
+_NINJA_NOISE = (
     "ninja: Entering", "ninja: no work", "ninja: build stopped: subcommand",
     "ninja: build stopped: cannot make progress",
 )  # fmt: skip
@@ -141,7 +141,9 @@ def _failure(output: str) -> str:
     where it gave up itself."""
     said = compiler_output(output, {})
     lines = visible_lines(output).split("\n")
-    own = [line for line in lines if line.startswith("ninja:") and not line.startswith(_NINJA_SAYS)]
+    own = [
+        line for line in lines if line.startswith("ninja:") and not line.startswith(_NINJA_NOISE)
+    ]
     return "\n".join([said, *own]).strip() or _tail(output)
 
 
@@ -216,7 +218,7 @@ _ANY_BUFFER = re.compile(
 )
 
 
-def _said_once(lines: Sequence[str]) -> list[str]:
+def _drop_repeats(lines: Sequence[str]) -> list[str]:
     """Without what a compiler says again word for word, with the lines that belong to it, and
     without what it says of MPI's buffers."""
     parts: list[list[str]] = [[]]
@@ -245,7 +247,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
         for path, name in rename.items():
             line = line.replace(path, name)
         kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
-    kept = _said_once(kept)
+    kept = _drop_repeats(kept)
     if len(kept) > MAX_OUTPUT_LINES:
         error = next((i for i, line in enumerate(kept) if _ERROR.search(line)), None)
         first = "" if error is None else "; fix the first error first"
@@ -263,7 +265,7 @@ _MOST_NAMED = 4
 def _missing(installation: Installation, lab: Lab, folder: Path, language: str) -> Build:
     file = KERNEL_FILES[language]
     message = f"{file} was not handed in: there is no {installation.shown(folder / file)}."
-    near = kernels_beside(folder, language, lab.programs)
+    near = misnamed_kernels(folder, language, lab.programs)
     others = [sentence for name in near if (sentence := not_graded_words(name))]
     if others:
         message += f" {'. '.join(others[:_MOST_NAMED])}."
@@ -283,7 +285,7 @@ def _undefined(output: str, lab: Lab) -> list[str]:
     return [name for name in lab.functions if name in found]
 
 
-def _apart(command: Sequence[str], file: Path, sandbox: Sandbox | None) -> list[str]:
+def _sandboxed_tool(command: Sequence[str], file: Path, sandbox: Sandbox | None) -> list[str]:
     """A program that looks at a file, in the sandbox where there is one."""
     full = [*command, str(file)]
     return full if sandbox is None else sandbox.tool_command(full, [file])
@@ -297,7 +299,7 @@ def _link_failure(
     if missing:
         names = " and ".join(missing)
         message = f"{file} does not define {names}, which the contract ({lab.contract}) asks for."
-        symbols = told_by(_apart(["nm", "-g", "--defined-only"], object_file, sandbox))
+        symbols = output_of(_sandboxed_tool(["nm", "-g", "--defined-only"], object_file, sandbox))
         if language == "fortran" and any(
             re.search(rf"\b(\w+_MOD_)?{name}_?$", symbols, re.MULTILINE) for name in missing
         ):
@@ -336,7 +338,7 @@ def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> 
         mark.write_text(level, encoding="utf-8")
 
 
-def _with_oddity(failed: Build, staged: Path) -> Build:
+def _explain_oddity(failed: Build, staged: Path) -> Build:
     """A failure with what the file is, where it is no program's text or has in it what no program
     has: of a document the compiler's words say nothing."""
     kind = kind_of_text(staged.read_bytes())
@@ -376,7 +378,7 @@ def starting_code_failure(
         stage(installation.pristine_folder(lab.name) / file, staged)
         done = _ninja(installation, targets, sandbox)
         return None if done.returncode == 0 else _failure(done.stdout)
-    except TookTooLong as error:
+    except BuildTooLong as error:
         return str(error)
     finally:
         staged.write_bytes(kernel)
@@ -433,7 +435,7 @@ def build_kernel(
     targets = [worker.name, *([worker.name + LINK_JOB] if lab.has_link_job else [])]
     try:
         done = _ninja(installation, targets, sandbox)
-    except TookTooLong:
+    except BuildTooLong:
         _check_with_starting_code(installation, lab, language, targets, sandbox)
         return Build(
             "does_not_compile", f"{file} was still not compiled after {BUILD_LIMIT_S} s.", ""
@@ -469,7 +471,7 @@ def build_kernel(
         _check_with_starting_code(installation, lab, language, targets, sandbox)
     if object_file is not None and is_not_linked:
         failed = _link_failure(done.stdout, text, lab, language, object_file, sandbox)
-        return _with_oddity(failed, staged)
+        return _explain_oddity(failed, staged)
     if "conflicting types for" in done.stdout:
         names = [n for n in lab.functions if f"conflicting types for '{n}'" in done.stdout]
         if names:
@@ -487,7 +489,7 @@ def build_kernel(
             " It asks for a larger file than a compiler may write here: leave large arrays without "
             "values of their own."
         )
-    return _with_oddity(Build("does_not_compile", message, "\n".join([*notes, text])), staged)
+    return _explain_oddity(Build("does_not_compile", message, "\n".join([*notes, text])), staged)
 
 
 MPI_REMEDY = (

@@ -27,7 +27,7 @@ _LOCK = "lock"  # held while a command builds
 _ENTRY = re.compile(r"^(CMAKE_\w+):\w+=('?)(.*)\2$", re.MULTILINE)
 # CMake and Ninja have meanings of their own for these in paths, as common/setup/folder.sh says.
 UNUSABLE = '[]$;#"\\|<>\n\r'
-ELSEWHERE = "set NUMALAB_BUILD to a folder elsewhere"
+OTHER_FOLDER_REMEDY = "set NUMALAB_BUILD to a folder elsewhere"
 
 
 def say(text: str) -> None:
@@ -66,7 +66,8 @@ def drop_foreign_build(installation: Installation) -> None:
         why = f"from {source}; building anew from {installation.root}"
     if entries.get("CMAKE_PROJECT_NAME", "numalab") != "numalab":
         raise UserError(
-            f"{installation.build} is the build folder of another project, {source}; {ELSEWHERE}."
+            f"{installation.build} is the build folder of another project, {source}; "
+            f"{OTHER_FOLDER_REMEDY}."
         )
     say(f"{installation.build} was built {why}")
     try:
@@ -99,7 +100,10 @@ def _is_from_the_future(build: Path) -> bool:
 
 def check_build_folder(installation: Installation) -> None:
     """Raises UserError where CMake can't build, or what is built can't be run."""
-    for folder, remedy in ((installation.root, "move numalab"), (installation.build, ELSEWHERE)):
+    for folder, remedy in (
+        (installation.root, "move numalab"),
+        (installation.build, OTHER_FOLDER_REMEDY),
+    ):
         unusable = sorted(set(UNUSABLE).intersection(str(folder.resolve())))
         if unusable:
             raise UserError(
@@ -111,7 +115,7 @@ def check_build_folder(installation: Installation) -> None:
             f"programs can't be run in {installation.build}: it is on a file system without "
             "execute "
             f"permissions, or mounted noexec. Move numalab to your home folder on this machine, or "
-            f"{ELSEWHERE}."
+            f"{OTHER_FOLDER_REMEDY}."
         )
 
 

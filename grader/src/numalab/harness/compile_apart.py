@@ -25,16 +25,16 @@ from pathlib import Path
 
 # Of one step. The kit's own kernels take a second, 600 MB of address space and 100 kB.
 WALL_LIMIT_S = 60
-CPU_LIMIT_S = 60
+COMPUTING_LIMIT_S = 60
 ADDRESS_SPACE_BYTES = 4 << 30
 FILE_BYTES = 64 << 20
-SAID_BYTES = 1 << 20  # of its messages; the rest is dropped
+MESSAGE_BYTES = 1 << 20  # of its messages; the rest is dropped
 MODULES = (".mod", ".smod")  # that a Fortran compiler writes beside its object
 _DUMP = "-fdump-tree-tsan="  # a file that gcc writes beside its object
 
 
 @dataclass(frozen=True)
-class Step:
+class CompilerStep:
     """What a compiler's command line tells. outputs: files it writes; modules: a folder that
     it writes to; headers: folders that it looks for headers in; files: others that it reads."""
 
@@ -50,7 +50,7 @@ class Step:
         return sorted({*found, self.modules} if self.modules else set(found))
 
 
-def read_step(arguments: Sequence[str], cwd: Path) -> Step:
+def read_step(arguments: Sequence[str], cwd: Path) -> CompilerStep:
     """arguments: without the compiler."""
     outputs: list[Path] = []
     headers: list[Path] = []
@@ -70,26 +70,26 @@ def read_step(arguments: Sequence[str], cwd: Path) -> Step:
             headers.append(cwd / (word[2:] or next(words, "")))
         elif not word.startswith("-") and (cwd / word).is_file():
             files.append(cwd / word)
-    return Step(tuple(outputs), modules, tuple(headers), tuple(files))
+    return CompilerStep(tuple(outputs), modules, tuple(headers), tuple(files))
 
 
 def _is_below(path: Path, roots: Sequence[str]) -> bool:
     return any(path.is_relative_to(root) for root in roots)
 
 
-def _is_seen(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool:
+def _is_visible(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool:
     """Whether the sandbox has it as it is. Links in its own path lead to what is covered, too."""
     if not _is_below(path, roots):
         return False
     return not _is_below(path, hidden) and not _is_below(path.resolve(), hidden)
 
 
-def bound_files(step: Step, roots: Sequence[str], hidden: Sequence[str] = ()) -> list[Path]:
+def bound_files(step: CompilerStep, roots: Sequence[str], hidden: Sequence[str] = ()) -> list[Path]:
     """What it may read beside the toolchain, which lies in roots, but not where it is hidden: files
     of its command line, and the headers of its folders."""
-    found = [path for path in step.files if not _is_seen(path, roots, hidden)]
+    found = [path for path in step.files if not _is_visible(path, roots, hidden)]
     for folder in step.headers:
-        if not _is_seen(folder, roots, hidden) and folder.is_dir():
+        if not _is_visible(folder, roots, hidden) and folder.is_dir():
             found += sorted(path for path in folder.rglob("*.h") if path.is_file())
     return list(dict.fromkeys(Path(os.path.normpath(path)) for path in found))
 
@@ -108,7 +108,7 @@ def _private_folders(folders: Sequence[Path]) -> Iterator[dict[Path, Path]]:
 def _limit() -> None:
     for what, value in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, CPU_LIMIT_S),
+        (resource.RLIMIT_CPU, COMPUTING_LIMIT_S),
         (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
     ):
@@ -137,7 +137,7 @@ def take(private: Path, destination: Path) -> None:
 
 def _say(path: Path, stream: int) -> None:
     with path.open("rb") as file:
-        said = file.read(SAID_BYTES)
+        said = file.read(MESSAGE_BYTES)
         if file.read(1):
             said += b"\n... and more; it was dropped\n"
     with contextlib.suppress(BrokenPipeError):
@@ -170,7 +170,7 @@ def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
             for option in ("--bind", str(own), os.path.normpath(folder))
         ]
         for folder in step.headers:  # compilers warn of one that is missing
-            if not _is_seen(folder, roots, hidden):
+            if not _is_visible(folder, roots, hidden):
                 binds += ["--dir", os.path.normpath(folder)]
         for file in bound_files(step, roots, hidden):
             binds += ["--ro-bind", str(file), str(file)]

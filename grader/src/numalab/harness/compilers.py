@@ -11,7 +11,7 @@ from numalab.processes import shell_variables, starting
 
 _CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
 _LLVM_PRESETS = ("llvm", "fuzz")
-_ASKED_LIMIT_S = 20
+_VERSION_LIMIT_S = 20
 
 Says = Callable[[str], str]
 """What a compiler prints of itself when it is asked for its version; nothing where it can't run."""
@@ -20,7 +20,7 @@ Says = Callable[[str], str]
 def says_version(compiler: str) -> str:
     try:
         done = starting.run(
-            [compiler, "--version"], shell_variables.for_builders(), limit_s=_ASKED_LIMIT_S
+            [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

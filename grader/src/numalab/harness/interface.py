@@ -17,10 +17,10 @@ from pathlib import Path
 from numalab.harness.sandbox import Sandbox
 from numalab.labs.declaration import Lab
 from numalab.processes import shell_variables
-from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
+from numalab.untrusted.tools import TookTooLong, ToolLimits, run_limited
 
 _LIMITS = ToolLimits(
-    cpu_s=60, memory_bytes=16 << 30, file_bytes=256 << 20, said_bytes=4 << 20, wall_s=60.0
+    cpu_s=60, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20, wall_s=60.0
 )
 _LONGEST_PROTOTYPE, _MOST_PROTOTYPES = 2_000, 50
 _PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
@@ -93,7 +93,7 @@ def _gfortran(
     try:
         # It writes module files even so.
         with tempfile.TemporaryDirectory() as modules:
-            code, said = run_limited(
+            code, printed = run_limited(
                 [
                     *(["/bin/sh", str(sandbox.launcher)] if sandbox else []),
                     _compiler(uses_mpi),
@@ -105,19 +105,19 @@ def _gfortran(
                     source,
                 ],
                 _LIMITS,
-                shell_variables.for_builders()
+                shell_variables.builder_environment()
                 | (sandbox.compiler_environment() if sandbox else {}),
                 with_errors=False,
             )
     except (OSError, TookTooLong):
         return ""  # nothing to compare with; the run itself will tell
-    return said if code == 0 else ""
+    return printed if code == 0 else ""
 
 
-def _prototype_lines(said: str, functions: Sequence[str]) -> str:
+def _prototype_lines(printed: str, functions: Sequence[str]) -> str:
     """Those of what gfortran has said that may declare one of the functions: its names are the
     kernel's own, of any length and with anything in them."""
-    lines = (line for line in said.splitlines() if len(line) <= _LONGEST_PROTOTYPE)
+    lines = (line for line in printed.splitlines() if len(line) <= _LONGEST_PROTOTYPE)
     return "\n".join(
         [line for line in lines if any(name in line for name in functions)][:_MOST_PROTOTYPES]
     )
@@ -189,8 +189,8 @@ def interface_complaint(
     """What of the kernel's interface does not fit the contract, or None."""
     content = source.read_bytes()
     contracted = prototypes(contract.read_text(encoding="utf-8"))
-    said = _gfortran("-fc-prototypes", str(source), content, lab.calls_mpi, sandbox)
-    given = prototypes(_prototype_lines(said, lab.functions))
+    printed = _gfortran("-fc-prototypes", str(source), content, lab.calls_mpi, sandbox)
+    given = prototypes(_prototype_lines(printed, lab.functions))
     for function in lab.functions:
         if function not in contracted or function not in given:
             continue  # a missing name is the linker's to tell

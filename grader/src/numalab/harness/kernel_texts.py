@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from numalab.labs.kernel_names import looks_like_kernel
-from numalab.strangers.visible import shown
+from numalab.labs.kernel_names import is_probably_kernel
+from numalab.untrusted.visible import shown
 
 MAX_OUTPUT_LINES = 24  # of what is told of a kernel
 MOST_COLUMNS = 400  # of a line that a compiler or linker says
 # Of the kit, beside the kernels where a copy is from before they lay in grading/; a lab names what
 # else it has (programs).
-KIT_SOURCES = ("driver.c", "phases.c", "test_driver.c")
+NUMALAB_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def misspelt_directives(source: str, language: str) -> list[str]:
@@ -56,7 +56,7 @@ def _lines(source: str) -> Iterator[tuple[int, str]]:
         yield number, line[:MOST_COLUMNS]
 
 
-def _inside(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     """Nothing where that can't be seen."""
     try:
         return list(folder.iterdir())
@@ -64,11 +64,11 @@ def _inside(folder: Path) -> list[Path]:
         return []
 
 
-def kernels_beside(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
+def misnamed_kernels(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
     """Files of a folder that look like a kernel in a language and are not called so, which nobody
     reads. programs: of the lab's own."""
     return sorted(
         shown(path.name)
-        for path in _inside(folder)
-        if looks_like_kernel(path.name, language, (*KIT_SOURCES, *programs)) and path.is_file()
+        for path in _list_folder(folder)
+        if is_probably_kernel(path.name, language, (*NUMALAB_SOURCES, *programs)) and path.is_file()
     )

@@ -37,8 +37,8 @@ from numalab.labs.launch import RankPlan
 from numalab.labs.launch_commands import binding_words
 from numalab.processes import shell_variables, starting
 from numalab.processes.limits import limits_in_force
-from numalab.strangers.tools import told_by
-from numalab.strangers.visible import may_hide, visible_json
+from numalab.untrusted.tools import output_of
+from numalab.untrusted.visible import may_hide, visible_json
 
 _LINE = re.compile(r"\d{1,7}", re.ASCII)
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
@@ -73,7 +73,7 @@ class Place(Protocol):
         ended its own processes, and NumalabError where it can't be run."""
 
 
-class Here:
+class ThisMachine:
     """This node."""
 
     name = "here"
@@ -96,12 +96,12 @@ class Here:
         return Finished(process.returncode, output, complaint)
 
 
-HERE = Here()
+THIS_MACHINE = ThisMachine()
 
 
-def describe_node(installation: Installation, place: Place = HERE) -> Json:
+def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Json:
     """What a node is and which evidence it allows. Raises NumalabError."""
-    done = place.execute([str(installation.describe_node)], shell_variables.for_observers())
+    done = place.execute([str(installation.describe_node)], shell_variables.observer_environment())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
         why = (
@@ -109,7 +109,7 @@ def describe_node(installation: Installation, place: Place = HERE) -> Json:
         )
         raise NumalabError(f"this node can't be described: {why}")
     data: Json = json.loads(done.output)
-    limits = limits_in_force() if place is HERE else []
+    limits = limits_in_force() if place is THIS_MACHINE else []
     return data | ({"limits": limits} if limits else {})
 
 
@@ -124,7 +124,7 @@ def worker_environment(
     and a thread at a barrier can be told; but not where placement or launch files are timed
     (is_of_file), with the kit's program: they are to cost what they cost a user. placement:
     variables of a placement file, in the place of the lab's."""
-    environment = shell_variables.for_observers()
+    environment = shell_variables.observer_environment()
     environment |= lab.environment if placement is None else placement
     environment["OMP_NUM_THREADS"] = str(threads)
     environment["OMP_DYNAMIC"] = "false"
@@ -161,54 +161,54 @@ class NoRecord(NumalabError):
 
 
 def run_monitor(
-    installation: Installation, lab: Lab, asked: MonitorRun, place: Place = HERE
+    installation: Installation, lab: Lab, request: MonitorRun, place: Place = THIS_MACHINE
 ) -> AnyRunRecord:
     """One run and its whole record. Raises NoRecord when there is none, NumalabError where programs
     ended for want of room for their files, and Interrupted after Ctrl-C once the monitor has ended
     its workers."""
-    confined = ["taskset", "-c", ",".join(map(str, asked.pus))] if asked.pus else []
-    command = [*confined, str(installation.monitor(lab.name)), asked.run]
-    command += [*place.monitor_options, *asked.options]
-    done = place.execute(command, asked.environment)
+    confined = ["taskset", "-c", ",".join(map(str, request.pus))] if request.pus else []
+    command = [*confined, str(installation.monitor(lab.name)), request.run]
+    command += [*place.monitor_options, *request.options]
+    done = place.execute(command, request.environment)
     try:
         data: Json = json.loads(done.output)
     except json.JSONDecodeError as error:
-        check_room(asked, place)
+        check_room(request, place)
         raise NoRecord(
-            f"the monitor gave no record for '{asked.run}' (exit code {done.code}): "
+            f"the monitor gave no record for '{request.run}' (exit code {done.code}): "
             f"{done.complaint.strip() or 'it said nothing'}"
         ) from error
     if may_hide(done.output):
         data = visible_json(data)
     try:
-        record = run_of(data | dict(asked.facts))
+        record = run_of(data | dict(request.facts))
     except msgspec.ValidationError as error:
         raise NoRecord(
-            f"the monitor's record of '{asked.run}' is not of its form: {error}"
+            f"the monitor's record of '{request.run}' is not of its form: {error}"
         ) from error
     ended = outcomes(record)
     if any(outcome.status == "cancelled" for outcome in ended):
         raise Interrupted
     if any(outcome.signal == "SIGBUS" for outcome in ended):
-        check_room(asked, place)
+        check_room(request, place)
     for outcome in ended:
-        outcome.line = _kernel_line(outcome.frames or (), asked) or outcome.line
+        outcome.line = _kernel_line(outcome.frames or (), request) or outcome.line
     if isinstance(record, CheckRun):
         for results in (check.results for check in record.checks):
             if results.requests is not None:
-                line = _kernel_line(results.requests.frames, asked)
+                line = _kernel_line(results.requests.frames, request)
                 results.requests = replace(results.requests, line=line or "")
     if isinstance(record, RaceRun):
-        record.race = _race_of(record.outcome, asked)
+        record.race = _race_of(record.outcome, request)
         _forget_archers_advice(record.outcome)
     return record
 
 
-def check_room(asked: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
+def check_room(request: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
     """Raise NumalabError where the folders are full in which libraries map files into memory: who
     uses a page for which there is no room ends by SIGBUS. In a sandbox and in a virtual node they
     are others. shared_bytes: that are asked for in /dev/shm."""
-    is_asked = place is HERE and asked.sandbox is None
+    is_asked = place is THIS_MACHINE and request.sandbox is None
     short = shortage(shared_memory_place(shared_bytes)) if is_asked else ""
     if short:
         raise NumalabError(short)
@@ -217,7 +217,7 @@ def check_room(asked: MonitorRun, place: Place, shared_bytes: int = MIB) -> None
 _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
-def _race_of(outcome: OutcomeRecord, asked: MonitorRun) -> RaceReport | None:
+def _race_of(outcome: OutcomeRecord, request: MonitorRun) -> RaceReport | None:
     """What ThreadSanitizer's report says in what a race run printed: the kernel's lines of
     the two accesses. None: there is no report."""
     printed = outcome.printed or ""
@@ -227,7 +227,7 @@ def _race_of(outcome: OutcomeRecord, asked: MonitorRun) -> RaceReport | None:
     for access in re.split(r"\n\s*(?=Previous )", printed)[:2]:
         stack = re.split(r"\n\s*\n", access.split("data race", 1)[-1], maxsplit=1)[0]
         frames = [int(offset, 16) for offset in re.findall(r"\+0x([0-9a-f]+)\)", stack)]
-        line = _kernel_line(frames, asked)
+        line = _kernel_line(frames, request)
         if line:
             accesses.append(line)
     return RaceReport(accesses=accesses)
@@ -268,8 +268,8 @@ def _signals_held() -> Iterator[None]:
 
 # On a busy node: the monitor itself waits for ranks and their last words. In looks of a second
 # each, since a job that is paused stands still with all its processes: that costs one look.
-_END_LOOKS = 45
-_END_LOOK_S = 1.0
+_END_CHECKS = 45
+_END_CHECK_S = 1.0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -277,9 +277,9 @@ def _end(process: subprocess.Popen[str]) -> None:
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
-        for _ in range(_END_LOOKS):
+        for _ in range(_END_CHECKS):
             with suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=_END_LOOK_S)
+                process.communicate(timeout=_END_CHECK_S)
                 return
         process.kill()
         process.communicate()
@@ -290,17 +290,17 @@ def _end(process: subprocess.Popen[str]) -> None:
 _MOST_FRAMES = 64
 
 
-def _kernel_line(frames: Sequence[int], asked: MonitorRun) -> str | None:
+def _kernel_line(frames: Sequence[int], request: MonitorRun) -> str | None:
     """The innermost frame that lies in a kernel file, as file:line. frames: offsets into
     the one program that the run's options name."""
-    programs = [option.split("=", 1)[1] for option in asked.options if "=/" in option]
+    programs = [option.split("=", 1)[1] for option in request.options if "=/" in option]
     tool = shutil.which("addr2line")
     if not frames or not tool or len(programs) != 1:
         return None
     command = [tool, "-e", programs[0], *map(hex, frames[:_MOST_FRAMES])]
-    if asked.sandbox is not None:
-        command = asked.sandbox.tool_command(command, [Path(programs[0])])
-    for line in told_by(command).splitlines():
+    if request.sandbox is not None:
+        command = request.sandbox.tool_command(command, [Path(programs[0])])
+    for line in output_of(command).splitlines():
         path, _, number = line.split(" (")[0].rpartition(":")
         if Path(path).name in ("kernel.c", "kernel.f90") and _LINE.fullmatch(number):
             return f"{Path(path).name}:{number}"
@@ -311,22 +311,22 @@ def worker_option(role: str, program: Path) -> list[str]:
     return ["--worker", f"{role}={program}"]
 
 
-def is_of_submission(asked: MonitorRun) -> bool:
+def is_of_submission(request: MonitorRun) -> bool:
     """Whether a run is of what a student has handed in, a kernel or a launch of the kit's."""
     return any(
         word == "--worker" and of.startswith(f"{SUBMISSION}=")
-        for word, of in pairwise(asked.options)
+        for word, of in pairwise(request.options)
     )
 
 
-def with_kits_own(asked: MonitorRun, role: str, program: Path) -> MonitorRun:
+def replace_submission(request: MonitorRun, role: str, program: Path) -> MonitorRun:
     """The same run with a program of the kit's in the place of the submission's. role: its own."""
     of_submission = f"{SUBMISSION}="
     options = [
         f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
-        for before, word in pairwise(["", *asked.options])
+        for before, word in pairwise(["", *request.options])
     ]
-    return MonitorRun(asked.run, options, asked.environment, pus=asked.pus)
+    return MonitorRun(request.run, options, request.environment, pus=request.pus)
 
 
 def set_options(role: str, variables: Mapping[str, str]) -> list[str]:

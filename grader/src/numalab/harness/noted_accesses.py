@@ -137,7 +137,7 @@ _OPERANDS = re.compile(r"(?:[^,()]|\([^)]*\))+")
 _SECTIONS = (".section", ".text", ".data", ".bss", ".previous", ".popsection", ".pushsection")
 _WHERE = re.compile(r"\s+\.loc\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'\s+\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"')
-_TOLD = re.compile(
+_REPORTING_CALL = re.compile(
     r"\*?__tsan_(?:unaligned_)?(?:volatile_)?(read_write|read|write)(1|2|4|8|16|_range)\b"
 )
 _WORDS = {
@@ -169,7 +169,7 @@ class Address:
 
 
 @dataclass
-class Told:
+class ReportedRange:
     """What the compiler tells of before it is done; constant: its first byte."""
 
     terms: tuple[tuple[object, int], ...]
@@ -206,7 +206,7 @@ class Values:
         self._number += 1
         return Address(((self._number, 1),))
 
-    def of(self, register: str) -> Address:
+    def value_of(self, register: str) -> Address:
         name = _WORDS.get(register, register)
         return self._known.setdefault(name, self.fresh())
 
@@ -223,9 +223,9 @@ class Values:
             one = Address((), int(number, 0)) if number else Address(((symbol, 1),))
             found = found.plus(one, -1 if sign == "-" else 1)
         if base and base != "%rip":
-            found = found.plus(self.of(base[1:]))
+            found = found.plus(self.value_of(base[1:]))
         if index:
-            found = found.plus(self.of(index[1:]), int(factor or 1))
+            found = found.plus(self.value_of(index[1:]), int(factor or 1))
         return found
 
     def follow(self, name: str, operands: list[str]) -> None:
@@ -236,7 +236,7 @@ class Values:
         if name in ("leaq", "lea") and target:
             value = self.address(operands[0])
         elif name in ("movq", "mov", "movabsq") and target and operands[0][0] == "%":
-            value = self.of(operands[0][1:]) if not operands[0].startswith("%xmm") else None
+            value = self.value_of(operands[0][1:]) if not operands[0].startswith("%xmm") else None
         elif name in ("movq", "movl", "movabsq") and target and operands[0][0] == "$":
             value = self.address(operands[0][1:])
         elif name == "movq" and target and "@GOTPCREL(%rip)" in operands[0]:
@@ -244,8 +244,8 @@ class Values:
         elif name in ("addq", "subq") and target and operands[0][0] in "$%":
             sign = 1 if name == "addq" else -1
             word = operands[0][1:]
-            other = self.of(word) if operands[0][0] == "%" else self.address(word)
-            value = other and self.of(last[1:]).plus(other, sign)
+            other = self.value_of(word) if operands[0][0] == "%" else self.address(word)
+            value = other and self.value_of(last[1:]).plus(other, sign)
         if _PLAIN.fullmatch(name):
             if name.startswith("push"):
                 self.set("rsp", self.fresh())
@@ -307,7 +307,7 @@ class Rewriting:
         self._function = self._where = ""
         self._files: dict[str, str] = {}
         self._values = Values()
-        self._told: list[Told] = []
+        self._reported: list[ReportedRange] = []
         self._is_in_assembler = False
         self._constants: set[str] = set()
         self._targets = self._jump_targets()
@@ -346,7 +346,7 @@ class Rewriting:
 
     def _new_block(self) -> None:
         self._values.forget()
-        self._told.clear()
+        self._reported.clear()
 
     def _note_place(self, line: str) -> bool:
         """Whether it is a label or a directive."""
@@ -370,34 +370,36 @@ class Rewriting:
 
     def _take_call(self, text: str) -> None:
         """What is told of; any other call may be one by which threads wait for each other."""
-        told = _TOLD.match(text)
-        address, size = self._values.of("rdi"), self._values.of("rsi")
+        reported = _REPORTING_CALL.match(text)
+        address, size = self._values.value_of("rdi"), self._values.value_of("rsi")
         self._values.forget(_KEPT)
-        if told is None:
+        if reported is None:
             if not text.startswith("__tsan_func"):
-                self._told.clear()
+                self._reported.clear()
             return
-        bytes_ = size.constant if told[2] == "_range" else int(told[2])
-        if told[2] == "_range" and size.terms:
+        bytes_ = size.constant if reported[2] == "_range" else int(reported[2])
+        if reported[2] == "_range" and size.terms:
             return
-        for is_write in {"read": [False], "write": [True]}.get(told[1], [False, True]):
+        for is_write in {"read": [False], "write": [True]}.get(reported[1], [False, True]):
             first = address.constant
-            self._told.append(Told(address.terms, first, first + bytes_, is_write))
+            self._reported.append(ReportedRange(address.terms, first, first + bytes_, is_write))
 
-    def _was_told(self, operand: str, touch: Touch) -> bool:
+    def _was_reported(self, operand: str, touch: Touch) -> bool:
         """Each byte counts once."""
         address = self._values.address(operand)
         if address is None or touch.is_atomic:
             return False
         first, end = address.constant, address.constant + touch.bytes
-        for told in self._told:
-            if (told.terms, told.is_write) != (address.terms, touch.is_write):
+        for reported in self._reported:
+            if (reported.terms, reported.is_write) != (address.terms, touch.is_write):
                 continue
-            if told.first <= first and end <= told.end:
-                self._told.remove(told)
-                for rest in ((told.first, first), (end, told.end)):
+            if reported.first <= first and end <= reported.end:
+                self._reported.remove(reported)
+                for rest in ((reported.first, first), (end, reported.end)):
                     if rest[0] < rest[1]:
-                        self._told.append(Told(told.terms, *rest, told.is_write))
+                        self._reported.append(
+                            ReportedRange(reported.terms, *rest, reported.is_write)
+                        )
                 return True
         return False
 
@@ -428,7 +430,7 @@ class Rewriting:
             return []
         if touch.mask:
             return _call(operand, code, touch)
-        if re.fullmatch(r"%fs:(?:0|0x28|40)", operand) or self._was_told(operand, touch):
+        if re.fullmatch(r"%fs:(?:0|0x28|40)", operand) or self._was_reported(operand, touch):
             return []
         return _call(operand, code)
 

@@ -268,7 +268,9 @@ def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
     if missing is not None:
         return NoSandbox(missing, REMEDY_MISSING)
     programs = ["gcc", "gfortran", "clang", "mpiexec", "mpicc"]
-    roots = other_roots(programs, shell_variables.for_builders(), installation.root.resolve())
+    roots = other_roots(
+        programs, shell_variables.builder_environment(), installation.root.resolve()
+    )
     hidden = tuple(hidden_folders(installation))
     found = Sandbox(bwrap, installation.confine, installation.compile_apart, tuple(roots), hidden)
     command = [
@@ -281,7 +283,7 @@ def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
         ":",
     ]
     try:
-        done = starting.run(command, shell_variables.for_observers(), limit_s=_PROBE_LIMIT_S)
+        done = starting.run(command, shell_variables.observer_environment(), limit_s=_PROBE_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return _refused(f"bubblewrap can't be run here ({error})")
     if done.returncode != 0:

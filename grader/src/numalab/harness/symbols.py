@@ -21,7 +21,7 @@ class Symbols:
     have to define, or may."""
 
     defined: frozenset[str]
-    asked: frozenset[str]
+    undefined: frozenset[str]
 
 
 NONE = Symbols(frozenset(), frozenset())
@@ -54,7 +54,7 @@ def _symbols(content: bytes) -> Symbols:
     at, entry_bytes, count = header[6], header[11], header[12]
     sections = [_SECTION.unpack_from(content, at + i * entry_bytes) for i in range(count)]
     defined: set[str] = set()
-    asked: set[str] = set()
+    undefined: set[str] = set()
     for section in sections:
         kind, offset, size, link = section[1], section[4], section[5], section[6]
         if kind != _SYMBOL_TABLE:
@@ -66,21 +66,21 @@ def _symbols(content: bytes) -> Symbols:
                 continue
             start = names_at + name_at
             name = content[start : content.index(b"\0", start)].decode("ascii", "replace")
-            (asked if index == _UNDEFINED else defined).add(name)
-    return Symbols(frozenset(defined), frozenset(asked))
+            (undefined if index == _UNDEFINED else defined).add(name)
+    return Symbols(frozenset(defined), frozenset(undefined))
 
 
 @dataclass(frozen=True)
 class _Family:
     names: re.Pattern[str]
-    whose: str
+    owner: str
 
 
-def _family(names: str, whose: str) -> _Family:
-    return _Family(re.compile(rf"(?:{names})(?:@.*)?"), whose)
+def _family(names: str, owner: str) -> _Family:
+    return _Family(re.compile(rf"(?:{names})(?:@.*)?"), owner)
 
 
-_KITS = _family(r"numalab_\w+", "the kit's harness")
+_NUMALAB = _family(r"numalab_\w+", "the kit's harness")
 _RACES = _family(
     r"__tsan_\w+|__sanitizer_\w+|__interceptor_\w+|___interceptor_\w+|Annotate[A-Z]\w+"
     r"|RunningOnValgrind|__archer_\w+",
@@ -90,7 +90,7 @@ _PROFILING = _family(r"P?MPI[RX]?_[A-Z]\w*|PMPI_\w+|pmpi_\w+", "MPI")
 
 # What a kernel that defines it can only mean to put in another's place.
 _NOT_TO_DEFINE = (
-    _KITS,
+    _NUMALAB,
     _RACES,
     _PROFILING,
     _family(
@@ -108,7 +108,7 @@ _NOT_TO_DEFINE = (
 
 # What a kernel that calls it can only mean to pass by what looks on.
 _NOT_TO_ASK = (
-    _KITS,
+    _NUMALAB,
     _RACES,
     _family(  # and not the constants of mpi_f08
         r"PMPI_\w+|pmpi_\w+|MPIR_(?!F)\w+",
@@ -150,7 +150,7 @@ def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str
     for name in sorted(names):
         for family in families:
             if family.names.fullmatch(name):
-                return name, family.whose
+                return name, family.owner
     return None
 
 
@@ -158,17 +158,17 @@ def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str
     """What is to be told of a kernel's names, or None. contract: its functions."""
     defined = _first(symbols.defined - set(contract), _NOT_TO_DEFINE)
     if defined:
-        name, whose = defined
-        return f"{file} defines {name.split('@')[0]}, which belongs to {whose}: rename it."
-    asked = _first(symbols.asked, _NOT_TO_ASK)
-    if asked:
-        name, whose = asked
-        return f"{file} uses {name.split('@')[0]}, which belongs to {whose}. Take it out."
+        name, owner = defined
+        return f"{file} defines {name.split('@')[0]}, which belongs to {owner}: rename it."
+    undefined = _first(symbols.undefined, _NOT_TO_ASK)
+    if undefined:
+        name, owner = undefined
+        return f"{file} uses {name.split('@')[0]}, which belongs to {owner}. Take it out."
     return None
 
 
 def instrumented_complaint(symbols: Symbols, file: str) -> str | None:
     """The same of a kernel that was compiled to look for data races, in which the compiler asks for
     names of ThreadSanitizer's, too: it may have been written to be another one then."""
-    own = frozenset(name for name in symbols.asked if not is_instrumented(name))
+    own = frozenset(name for name in symbols.undefined if not is_instrumented(name))
     return names_complaint(Symbols(symbols.defined, own), file, ())

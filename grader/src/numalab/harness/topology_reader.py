@@ -24,17 +24,17 @@ from numalab.installation import Installation
 from numalab.machines.export_parts import ANEW
 from numalab.machines.hwloc_export import HwlocExport, read_export
 from numalab.processes import shell_variables
-from numalab.strangers import tools, xml
-from numalab.strangers.server import Unreadable
-from numalab.strangers.tools import ToolLimits
-from numalab.strangers.visible import shown
+from numalab.untrusted import tools, xml
+from numalab.untrusted.reader_server import Unreadable
+from numalab.untrusted.tools import ToolLimits
+from numalab.untrusted.visible import shown
 
 MIB = 1 << 20
 _MOST_BYTES = 16 * MIB  # the largest machine's has 2 MiB
 LONGEST_SYNTHETIC = 4096
 # 8,192 PUs take 1 s and 100 MiB.
 LIMITS = ToolLimits(
-    cpu_s=10, memory_bytes=1 << 30, file_bytes=64 * MIB, said_bytes=64 * MIB, wall_s=120.0
+    cpu_s=10, memory_bytes=1 << 30, file_bytes=64 * MIB, output_bytes=64 * MIB, wall_s=120.0
 )
 EXPORT_FOR_2 = "export it on the machine in the form of hwloc 2: lstopo --of v2xml node.xml"
 SYNTAX = 'it is written like "pack:2 numa:4 l3:2 core:8 pu:2"; see the manual of hwloc, man 7 hwloc'
@@ -50,7 +50,7 @@ _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _VALUE = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
-def looks_synthetic(text: str) -> bool:
+def is_probably_synthetic(text: str) -> bool:
     """Whether somebody may have meant a synthetic description rather than a file's name."""
     return _SYNTHETIC.fullmatch(text) is not None and not text.endswith((".xml", ".toml"))
 
@@ -68,11 +68,11 @@ def export_in(installation: Installation, path: Path) -> HwlocExport:
     with tempfile.NamedTemporaryFile("w", suffix=".xml", encoding="utf-8") as file:
         file.writelines(_written(root))
         file.flush()
-        code, said = _run(installation, "xml", file.name)
-        said = said.replace(f"{Path(file.name).name}: ", "")
+        code, output = _run(installation, "xml", file.name)
+        output = output.replace(f"{Path(file.name).name}: ", "")
     if code == 0:
-        return _read(said, str(path))
-    told = _LIBRARY.search(said)
+        return _read(output, str(path))
+    told = _LIBRARY.search(output)
     library = int(told[1]) if told else 0
     exported = version.split(".")[0]
     if exported.isdecimal() and library and int(exported) > library:
@@ -85,7 +85,7 @@ def export_in(installation: Installation, path: Path) -> HwlocExport:
             f"{path}: this is an export of hwloc 1, which the library here, of hwloc {library}, "
             f"reads no more; {ANEW}"
         )
-    raise UserError(f"{path}: hwloc can make no machine of it{_why(code, said)}; {ANEW}")
+    raise UserError(f"{path}: hwloc can make no machine of it{_why(code, output)}; {ANEW}")
 
 
 def export_of_synthetic(installation: Installation, text: str) -> HwlocExport:
@@ -96,10 +96,10 @@ def export_of_synthetic(installation: Installation, text: str) -> HwlocExport:
             f"a synthetic description has at most {LONGEST_SYNTHETIC:,} characters, in one line; "
             f"{SYNTAX}"
         )
-    code, said = _run(installation, "synthetic", text)
+    code, output = _run(installation, "synthetic", text)
     if code != 0:
-        raise UserError(f"'{text}': hwloc can make no machine of it{_why(code, said)}; {SYNTAX}")
-    return _read(said, f"'{text}'")
+        raise UserError(f"'{text}': hwloc can make no machine of it{_why(code, output)}; {SYNTAX}")
+    return _read(output, f"'{text}'")
 
 
 # ---- the file ----------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _root(path: Path) -> ElementTree.Element:
     except (ExpatError, LookupError, ValueError) as error:  # or an encoding that nobody knows
         line = f":{error.lineno}" if isinstance(error, ExpatError) else ""
         text = content[:LONGEST_SYNTHETIC].decode(errors="replace")
-        if "<" not in text and looks_synthetic(text):
+        if "<" not in text and is_probably_synthetic(text):
             raise UserError(
                 f"{path}: it holds a synthetic description; give its text instead of the file, in "
                 "quotes"
@@ -169,7 +169,7 @@ def _run(installation: Installation, kind: str, source: str) -> tuple[int, str]:
         return tools.run_limited(
             [str(installation.describe_topology), kind, source],
             LIMITS,
-            shell_variables.for_observers() | told | {"LC_ALL": "C"},
+            shell_variables.observer_environment() | told | {"LC_ALL": "C"},
         )
     except OSError as error:
         raise NumalabError(f"{installation.describe_topology} can't be run: {error}") from error
@@ -177,17 +177,17 @@ def _run(installation: Installation, kind: str, source: str) -> tuple[int, str]:
         return -1, ""
 
 
-def _read(said: str, what: str) -> HwlocExport:
+def _read(output: str, what: str) -> HwlocExport:
     try:
-        return read_export(json.loads(said.rstrip("\n").rpartition("\n")[2]))
+        return read_export(json.loads(output.rstrip("\n").rpartition("\n")[2]))
     except ValueError as error:
         raise UserError(f"{what}: {error}; {ANEW}") from error
 
 
-def _why(code: int, said: str) -> str:
+def _why(code: int, output: str) -> str:
     """In hwloc's own words, the first of them."""
     if code < 0 or code > 1:
         return " within the limits on time and memory, or it can't bear it"
-    lines = [line.strip() for line in said.splitlines()]
+    lines = [line.strip() for line in output.splitlines()]
     first = next((line for line in lines if line and not _SAYS_LITTLE.match(line)), "")
     return f" ({shown(first, 200)})" if first else ""

@@ -72,7 +72,7 @@ class Checkout:
 def _git(root: Path, *words: str) -> str:
     # Whoever owns this copy: its programs are run here anyway.
     command = ["git", "-C", str(root), "-c", "safe.directory=*", *words]
-    done = starting.run(command, shell_variables.for_builders())
+    done = starting.run(command, shell_variables.builder_environment())
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UserError(
@@ -181,7 +181,11 @@ def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
     error, where it is for the terminal. Raises NumalabError, and KeyboardInterrupt once the tool,
     which gets Ctrl-C too, has removed what it had made."""
     process = starting.start(
-        command, shell_variables.for_builders(), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output
+        command,
+        shell_variables.builder_environment(),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
     )
     try:
         code = process.wait()
@@ -217,7 +221,7 @@ def make_image(
         context.mkdir()
         _git(checkout.root, "archive", f"--output={folder}/kit.tar", checkout.commit)
         _run(["tar", "-xf", f"{folder}/kit.tar"], context)
-        lent = lent_files(shell_variables.for_builders(), folder)
+        lent = lent_files(shell_variables.builder_environment(), folder)
         _run(build_command(distribution, checkout, lent), context)
         tag = f"{NAME}:{numalab.__version__}"
         _run(["buildah", "push", tag, f"docker-archive:{folder}/image.tar:{tag}"], folder)
@@ -234,7 +238,7 @@ def make_image(
 def _kept_since(distribution: Distribution) -> str | None:
     """The day on which the bare system that buildah keeps was made."""
     command = ["buildah", "inspect", "--type=image", "--format={{.Docker.Created}}"]
-    done = starting.run([*command, distribution.base], shell_variables.for_builders())
+    done = starting.run([*command, distribution.base], shell_variables.builder_environment())
     day = re.match(r"\d{4}-\d\d-\d\d", done.stdout)
     return day[0] if done.returncode == 0 and day else None
 

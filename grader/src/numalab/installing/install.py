@@ -131,7 +131,9 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
     """Python packages, and a build that is thrown away. Raises NumalabError with the last words of
     what failed, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
-        environment = environment_for(shell_variables.for_numalab()) | {"NUMALAB_BUILD": folder}
+        environment = environment_for(shell_variables.numalab_environment()) | {
+            "NUMALAB_BUILD": folder
+        }
         more = ["--notebooks"] if wish.has_notebooks else []
         command = [
             "sh",

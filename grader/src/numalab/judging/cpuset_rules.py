@@ -30,7 +30,7 @@ from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.cpuset_goals import nodes_of_job, nodes_with_pus, pus_of_nodes
 from numalab.labs.declaration import Criterion
-from numalab.labs.group_words import BadGroups, read_groups, settings
+from numalab.labs.group_words import BadGroups, read_group_file, settings
 from numalab.machines.topology import topology_of_node
 from numalab.pu_lists import kernel_list
 
@@ -88,7 +88,7 @@ def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionV
         return not_measured(criterion, evidence)
     topology = topology_of_node(evidence.node)
     try:
-        written = settings(read_groups(text.text), topology)
+        written = settings(read_group_file(text.text), topology)
     except BadGroups as error:
         why = f"{file.name}: {error}. Words such as node:last hold on any machine."
         return verdict_on(criterion, "fail", "missed", why, value=0.0, unit=UNIT)

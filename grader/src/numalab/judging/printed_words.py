@@ -12,7 +12,7 @@ from itertools import dropwhile
 from numalab.evidence.record import Binding
 from numalab.evidence.results import Outcome
 from numalab.judging.verdict import Warned
-from numalab.strangers.visible import shortened
+from numalab.untrusted.visible import shortened
 
 # What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
 _LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numalab import words
 from numalab.evidence.record import Json
 from numalab.evidence.run_formats import Thread
-from numalab.labs.core_goals import CORE_GOALS, wanted_cores
+from numalab.labs.core_goals import CORE_GOALS, goal_cores
 from numalab.machines.structure import structure_of_node
 from numalab.machines.topology import Pus, Topology, count_unmatched, topology_of_node, units_of
 
@@ -35,7 +35,7 @@ def team_of(goal: str, node: Json) -> int:
     if goal == "full":
         return len(set(topology.core.values()))
     if goal in CORE_GOALS:
-        return len(wanted_cores(goal, structure_of_node(node)))
+        return len(goal_cores(goal, structure_of_node(node)))
     return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
 
 
@@ -191,7 +191,7 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
     if goal in CORE_GOALS:
-        return _single_cores(threads[:team], wanted_cores(goal, structure_of_node(node)))
+        return _single_cores(threads[:team], goal_cores(goal, structure_of_node(node)))
     topology = topology_of_node(node)
     return GOALS[goal](threads[:team], topology, _units(goal, team, topology))
 

@@ -65,8 +65,8 @@ def _reference_and_submission(criterion: Criterion) -> tuple[str, ...]:
 
 
 def _efficiency_limit_s(criterion: Criterion, replicate: Generation) -> float:
-    assert criterion.asked_share is not None
-    return best_s(replicate, reference_of(criterion)) / criterion.asked_share
+    assert criterion.required_share is not None
+    return best_s(replicate, reference_of(criterion)) / criterion.required_share
 
 
 def _chain_limit_s(criterion: Criterion, replicate: Generation) -> float:

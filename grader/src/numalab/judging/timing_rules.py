@@ -253,7 +253,7 @@ def reference_name(criterion: Criterion) -> str:
 
 def _slow_name(criterion: Criterion) -> str:
     """Return what a speedup is over, in words."""
-    return criterion.over if criterion.slow is None else criterion.slow.split("/")[-1]
+    return criterion.baseline_text if criterion.slow is None else criterion.slow.split("/")[-1]
 
 
 def _times(criterion: Criterion, evidence: Evidence, replicates: Sequence[Generation]) -> _Times:

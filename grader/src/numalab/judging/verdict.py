@@ -473,7 +473,7 @@ def verdict_on(
         why=why,
         points=rounded_points(criterion.points * score) if status == "pass" else 0,
         max_points=criterion.points,
-        at_least=criterion.asked_share,
+        at_least=criterion.required_share,
         at_most=criterion.at_most,
         **more,
     )

@@ -15,9 +15,9 @@ from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.hint_ladders import HINTS, BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
-from numalab.labs.lightspeed import LIGHTSPEED_KEYS, Lightspeed, read_lightspeed
-from numalab.labs.placing_goals import AS_IN_THE_LAB, NODES, OWNERS, POLICY_NODES, PlacingGoal
+from numalab.labs.placing_goals import LAB_PLACING, NODES, OWNERS, POLICY_NODES, PlacingGoal
 from numalab.labs.quantities import PREDICTED_KEYS, Quantity, read_quantities
+from numalab.labs.reference_loops import REFERENCE_LOOP_KEYS, ReferenceLoop, read_reference_loops
 from numalab.labs.starting_code import EARNS_WITH, STARTING_CODE, read_digests, read_earnings
 from numalab.toml_files.tables import Table, parse_table, read_table
 
@@ -37,7 +37,7 @@ KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 # quarter of them, and better placement is what the solution has.
 PLAUSIBLE_UP_TO = 4.0
 
-ONE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
+SINGLE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
 
 VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
 
@@ -142,12 +142,12 @@ class Criterion:
     kit_writes_first: bool
     whole_team: bool
     plausible_up_to: float = PLAUSIBLE_UP_TO
-    over: str = "the handout"
+    baseline_text: str = "the handout"
     at_least_of_lightspeed: float | None = None
-    placing: PlacingGoal = AS_IN_THE_LAB
+    placing: PlacingGoal = LAB_PLACING
 
     @property
-    def asked_share(self) -> float | None:
+    def required_share(self) -> float | None:
         """Of the speed of what an efficiency is held against: the solution, or the probe."""
         of_probe = self.at_least_of_lightspeed
         return self.at_least if of_probe is None else of_probe
@@ -183,7 +183,7 @@ class Lab:
     has_solution_text: bool  # not so in a student's edition
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
     modelled_on: tuple[str, ...] = ()
-    lightspeed: tuple[Lightspeed, ...] = ()
+    lightspeed: tuple[ReferenceLoop, ...] = ()
     predicted: tuple[Quantity, ...] = ()
     programs: tuple[str, ...] = ()
     earns_with: Mapping[str, str] = field(default_factory=dict)  # by criterion: labs/starting_code
@@ -245,13 +245,13 @@ class Lab:
         """The kernel that runs under a file."""
         return next(c.part for c in self.criteria if c.file == file)
 
-    def lightspeed_of(self, part: str | None) -> Lightspeed | None:
+    def reference_loop_of(self, part: str | None) -> ReferenceLoop | None:
         """None: nothing is declared."""
         return next((found for found in self.lightspeed if found.part == part), None)
 
     def has_probe(self, part: str | None) -> bool:
         """Whether the kit's own loop can be timed beside a part."""
-        found = self.lightspeed_of(part)
+        found = self.reference_loop_of(part)
         return found is not None and found.has_probe
 
     def launch_of(self, part: str | None) -> HandedFile:
@@ -339,9 +339,9 @@ def _criterion(table: Table) -> Criterion:
             "at_least_of_lightspeed", lambda key: table.number(key, least=0.0, most=1.0)
         ),
         placing=PlacingGoal(
-            nodes=table.choice("nodes", tuple(NODES)) if "nodes" in table else AS_IN_THE_LAB.nodes,
-            run_pages=table.whole("run_pages", 1, default=AS_IN_THE_LAB.run_pages),
-            owner=table.choice("owner", tuple(OWNERS)) if "owner" in table else AS_IN_THE_LAB.owner,
+            nodes=table.choice("nodes", tuple(NODES)) if "nodes" in table else LAB_PLACING.nodes,
+            run_pages=table.whole("run_pages", 1, default=LAB_PLACING.run_pages),
+            owner=table.choice("owner", tuple(OWNERS)) if "owner" in table else LAB_PLACING.owner,
         ),
     )
 
@@ -376,7 +376,9 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
         [c.file for c in criteria if c.file is not None],
     )
     if placements is not None:
-        criteria = tuple(replace(c, over=ONE_NODE) if c.kind == "timing" else c for c in criteria)
+        criteria = tuple(
+            replace(c, baseline_text=SINGLE_NODE) if c.kind == "timing" else c for c in criteria
+        )
     lab = Lab(
         name=folder.name,
         title=top.text("title"),
@@ -403,8 +405,8 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]
-    of_parts = read_lightspeed(
-        top.tables("lightspeed", LIGHTSPEED_KEYS) if "lightspeed" in top else [],
+    of_parts = read_reference_loops(
+        top.tables("lightspeed", REFERENCE_LOOP_KEYS) if "lightspeed" in top else [],
         lab.parts,
         lab.mpi,
         launched,

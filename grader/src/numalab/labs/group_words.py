@@ -57,7 +57,7 @@ class NumberSet:
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupSettings:
     """None: nothing is said of it."""
 
     cpus: NumberSet | None = None
@@ -66,24 +66,24 @@ class Group:
 
     @property
     def is_empty(self) -> bool:
-        return self == Group()
+        return self == GroupSettings()
 
 
 @dataclass(frozen=True)
-class Groups:
-    job: Group = Group()
-    others: Group = Group()
+class GroupFile:
+    job: GroupSettings = GroupSettings()
+    others: GroupSettings = GroupSettings()
 
 
-def read_groups(text: str) -> Groups:
+def read_group_file(text: str) -> GroupFile:
     """Raises BadGroups."""
     top = parse_table(text, "", BadGroups, GROUPS, _EXAMPLE)
-    return Groups(*(_group(top.table(name, KEYS)) for name in GROUPS))
+    return GroupFile(*(_group(top.table(name, KEYS)) for name in GROUPS))
 
 
-def _group(table: Table) -> Group:
+def _group(table: Table) -> GroupSettings:
     partition = table.maybe("partition", lambda key: table.choice(key, PARTITIONS))
-    return Group(_set(table, "cpus"), _set(table, "mems"), partition)
+    return GroupSettings(_set(table, "cpus"), _set(table, "mems"), partition)
 
 
 def _set(table: Table, key: str) -> NumberSet | None:
@@ -117,11 +117,11 @@ def _terms(text: str) -> Iterable[Term]:
 # ---- on a machine ---------------------------------------------------------------------------
 
 
-def numbers_of(wanted: NumberSet, key: str, topology: Topology) -> frozenset[int]:
+def numbers_of(numbers: NumberSet, key: str, topology: Topology) -> frozenset[int]:
     """PUs for `cpus`, NUMA nodes for `mems`; also numbers that the machine lacks, which Linux is
     to refuse. Raises BadGroups for a node that it lacks."""
-    named = _union(wanted.terms, key, topology)
-    return named - _union(wanted.but, key, topology)
+    named = _union(numbers.terms, key, topology)
+    return named - _union(numbers.but, key, topology)
 
 
 def _union(terms: Sequence[Term], key: str, topology: Topology) -> frozenset[int]:
@@ -147,15 +147,15 @@ def _listed(nodes: Sequence[int]) -> str:
     return f"node {nodes[0]} only" if len(nodes) == 1 else f"nodes {nodes[0]} to {nodes[-1]}"
 
 
-def settings(groups: Groups, topology: Topology) -> list[tuple[str, str, str]]:
+def settings(groups: GroupFile, topology: Topology) -> list[tuple[str, str, str]]:
     """Group, key and value, as Linux takes them on this machine. Raises BadGroups."""
     found = []
     for name in GROUPS:
-        group: Group = getattr(groups, name)
+        group: GroupSettings = getattr(groups, name)
         for key in ("cpus", "mems"):
-            wanted: NumberSet | None = getattr(group, key)
-            if wanted is not None:
-                found.append((name, key, kernel_list(numbers_of(wanted, key, topology))))
+            numbers: NumberSet | None = getattr(group, key)
+            if numbers is not None:
+                found.append((name, key, kernel_list(numbers_of(numbers, key, topology))))
         if group.partition is not None:
             found.append((name, "partition", group.partition))
     return found

@@ -14,11 +14,11 @@ from numalab.labs.hint_ladders import Ladder
 
 # The strongest hint that was seen, of each topic.
 Levels = Mapping[str, int]
-NONE_SEEN: Levels = MappingProxyType({})
+NO_LEVELS: Levels = MappingProxyType({})
 NOT_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
-def seen_hints(store: Path) -> dict[str, dict[str, int]]:
+def read_levels(store: Path) -> dict[str, dict[str, int]]:
     """By lab; nothing where there is no such file, or it can't be read."""
     data = read_json(store)
     if not isinstance(data, dict):
@@ -32,23 +32,23 @@ def seen_hints(store: Path) -> dict[str, dict[str, int]]:
 
 def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
     """A weaker hint that is read again changes nothing. Raises NumalabError."""
-    seen = seen_hints(store)
-    levels = seen.setdefault(lab.name, {})
+    all_levels = read_levels(store)
+    levels = all_levels.setdefault(lab.name, {})
     levels[ladder.topic] = max(level, levels.get(ladder.topic, 0))
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
-        write_json(store, seen)
+        write_json(store, all_levels)
     except OSError as error:
         raise NumalabError(f"can't write {store}: {error.strerror}") from error
 
 
-def next_level(ladder: Ladder, seen: Levels) -> int:
+def next_level(ladder: Ladder, levels: Levels) -> int:
     """The hint after the strongest one seen; the strongest stays the last."""
-    return min(seen.get(ladder.topic, 0) + 1, len(ladder.levels))
+    return min(levels.get(ladder.topic, 0) + 1, len(ladder.levels))
 
 
-def _has_more(ladder: Ladder, seen: Levels) -> bool:
-    return seen.get(ladder.topic, 0) < len(ladder.levels)
+def _has_more(ladder: Ladder, levels: Levels) -> bool:
+    return levels.get(ladder.topic, 0) < len(ladder.levels)
 
 
 def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) -> list[Ladder]:
@@ -65,12 +65,12 @@ def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) ->
 
 
 def ladder_for(
-    lab: Lab, criterion: str | None, began_in: str | None = None, seen: Levels = NONE_SEEN
+    lab: Lab, criterion: str | None, began_in: str | None = None, levels: Levels = NO_LEVELS
 ) -> Ladder | None:
     """Of those the first that has more to say; where none has, the first. None: there is
     none."""
     ladders = ladders_for(lab, criterion, began_in)
-    unread = (ladder for ladder in ladders if _has_more(ladder, seen))
+    unread = (ladder for ladder in ladders if _has_more(ladder, levels))
     return next(unread, next(iter(ladders), None))
 
 
@@ -80,7 +80,7 @@ def topics_of(lab: Lab) -> tuple[str, ...]:
 
 
 def find_ladder(
-    lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, seen: Levels = NONE_SEEN
+    lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, levels: Levels = NO_LEVELS
 ) -> Ladder:
     """By the topic's name, a file's or a criterion's. began_in: by criterion. Raises UserError."""
     name = topic.rstrip("/").rpartition("/")[2]
@@ -89,7 +89,7 @@ def find_ladder(
     for ladder in lab.hints:
         if ladder.topic in (name, stem):
             return ladder
-    helped = ladder_for(lab, stem, began_in.get(stem), seen)
+    helped = ladder_for(lab, stem, began_in.get(stem), levels)
     if helped is not None:
         return helped
     if not topics:
@@ -106,17 +106,17 @@ def _names(ladders: Sequence[Ladder]) -> list[str]:
 
 
 def hint_command(
-    lab: Lab, criterion: str | None, began_in: str = "", seen: Levels = NONE_SEEN
+    lab: Lab, criterion: str | None, began_in: str = "", levels: Levels = NO_LEVELS
 ) -> str | None:
     """The command whose hint fits a criterion, as ladder_for; None: the lab has none."""
-    ladder = ladder_for(lab, criterion, began_in, seen)
+    ladder = ladder_for(lab, criterion, began_in, levels)
     if ladder is None:
         return None
     return " ".join(word for word in ("./numalab hint", lab.called, ladder.topic) if word)
 
 
-def is_exhausted(lab: Lab, criterion: str | None, seen: Levels, began_in: str = "") -> bool:
+def is_exhausted(lab: Lab, criterion: str | None, levels: Levels, began_in: str = "") -> bool:
     """Whether all hints that help with a criterion were seen, so that another call shows the
     strongest again."""
     ladders = ladders_for(lab, criterion, began_in)
-    return bool(ladders) and not any(_has_more(ladder, seen) for ladder in ladders)
+    return bool(ladders) and not any(_has_more(ladder, levels) for ladder in ladders)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 NOTEBOOK = "explore.ipynb"
 
@@ -70,12 +70,12 @@ def _is_copy_of(name: str, stem: str) -> bool:
     )
 
 
-def _mark_a_copy(before: Sequence[str], behind: Sequence[str]) -> bool:
+def _mark_a_copy(leading: Sequence[str], trailing: Sequence[str]) -> bool:
     marks = _FOLDED_COPY_WORDS | _ORDINALS
     return (
-        all(word in _FOLDED_COPY_WORDS for word in before[:1])
-        and all(word in marks or word in _JOINING or word.isdigit() for word in before)
-        and all(word in marks or word.isdigit() for word in behind)
+        all(word in _FOLDED_COPY_WORDS for word in leading[:1])
+        and all(word in marks or word in _JOINING or word.isdigit() for word in leading)
+        and all(word in marks or word.isdigit() for word in trailing)
     )
 
 
@@ -83,18 +83,18 @@ def _suffix(name: str) -> str:
     return PurePath(name.strip()).suffix.lower()
 
 
-def is_copy_name(name: str, wanted: str) -> bool:
+def is_copy_name(name: str, expected: str) -> bool:
     """Whether a name is the wanted one but for case and what marks a copy: `kernel (1).c`,
     `kernel - Kopie.c`, `KERNEL.C`; of Fortran in free form with any year."""
-    stem, suffix = PurePath(wanted).stem, _suffix(wanted)
+    stem, suffix = PurePath(expected).stem, _suffix(expected)
     alike = _FREE_FORM if suffix in _FREE_FORM else (suffix,)
-    if name == wanted or _suffix(name) not in alike:
+    if name == expected or _suffix(name) not in alike:
         return False
     return _is_copy_of(PurePath(name).stem, stem)
 
 
 def meant_by(
-    wanted: str, files: Sequence[tuple[str, bytes]], is_starting: Callable[[bytes], bool]
+    expected: str, files: Sequence[tuple[str, bytes]], is_starting: Callable[[bytes], bool]
 ) -> int | None:
     """Which of the files that stand for a name is meant by it: of those that differ the one that is
     not starting code, and among equals the one of that name. files: names, each the wanted one or a
@@ -104,7 +104,7 @@ def meant_by(
     meant = changed if len(changed) == 1 else contents
     # 0: of that name; 1: but for case and blanks around it; 2: a copy's.
     unlike = [
-        (name != wanted) + (" ".join(name.split()).casefold() != wanted.casefold())
+        (name != expected) + (" ".join(name.split()).casefold() != expected.casefold())
         for name, _ in files
     ]
     if len(meant) > 1 and (sum(far < 2 for far in unlike) > 1 or 0 not in unlike):
@@ -127,13 +127,13 @@ def not_graded_words(name: str) -> str:
     return f"{shown(name)} is {what}, which is not graded; kernels are C or Fortran in free form"
 
 
-def near_names(names: Iterable[str], wanted: str) -> list[str]:
+def similar_names(names: Iterable[str], expected: str) -> list[str]:
     """Names that may have been meant to be the wanted one: copies' names, and with .txt behind."""
-    with_txt = f"{wanted}.txt".casefold()
-    return sorted(n for n in names if is_copy_name(n, wanted) or n.casefold() == with_txt)
+    with_txt = f"{expected}.txt".casefold()
+    return sorted(n for n in names if is_copy_name(n, expected) or n.casefold() == with_txt)
 
 
-def looks_like_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool:
+def is_probably_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool:
     """Whether somebody may have meant a file to be the kernel in a language: a source by its name,
     whatever comes behind that (kernel.f90.txt), one in a language that is near (kernel.cpp,
     kernel.f), or one without any. own: the names of files that the lab has beside kernels."""

@@ -61,7 +61,7 @@ def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
     return (("-bind-to", "user:" + ",".join(lists)),)
 
 
-def with_mpiexec(plan: RankPlan, program: Sequence[str]) -> Command:
+def mpiexec_command(plan: RankPlan, program: Sequence[str]) -> Command:
     """For MPICH's mpiexec."""
     count = ("-n", str(len(plan.ranks)))
     return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
@@ -71,7 +71,7 @@ def _mask(pus: Sequence[int]) -> int:
     return sum(1 << pu for pu in set(pus))
 
 
-def with_srun(plan: RankPlan, program: Sequence[str]) -> Command:
+def srun_command(plan: RankPlan, program: Sequence[str]) -> Command:
     """For Slurm's srun, in a job that has the whole node."""
     count, pus = len(plan.ranks), len(plan.topology.pus)
     groups: list[tuple[str, ...]] = [("srun",), ("--nodes=1",), (f"--ntasks={count}",)]
@@ -86,13 +86,13 @@ def with_srun(plan: RankPlan, program: Sequence[str]) -> Command:
     return Command(tuple(groups), plan.environment)
 
 
-_OPEN_MPI_UNITS = {
+_OMPI_UNITS = {
     "machine": "node", "package": "socket", "numa_node": "numa", "core": "core",
     "pu": "hwthread",
 }  # fmt: skip
 
 
-def with_open_mpi(plan: RankPlan, program: Sequence[str]) -> Command:
+def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
     """For Open MPI's mpirun, 4.1. Its units mean what the policy's do where the node is whole and
     even. Raises BadPolicy elsewhere: Open MPI would have to be given a file of ranks and PUs."""
     groups: list[tuple[str, ...]] = [("mpirun",), ("-n", str(len(plan.ranks)))]
@@ -111,13 +111,13 @@ def with_open_mpi(plan: RankPlan, program: Sequence[str]) -> Command:
     if plan.policy.bind_to == "pu" or len(plan.ranks) > cores:
         groups.append(("--use-hwthread-cpus",))
     groups += [
-        ("--map-by", _OPEN_MPI_UNITS[plan.policy.map_by]),
-        ("--bind-to", _OPEN_MPI_UNITS[plan.policy.bind_to]),
+        ("--map-by", _OMPI_UNITS[plan.policy.map_by]),
+        ("--bind-to", _OMPI_UNITS[plan.policy.bind_to]),
     ]
     return Command((*groups, tuple(program)), plan.environment)
 
 
-def with_intel_mpi(plan: RankPlan, program: Sequence[str]) -> Command:
+def intel_mpi_command(plan: RankPlan, program: Sequence[str]) -> Command:
     """For Intel MPI's mpiexec: a mask of PUs for each rank on the node. Raises BadPolicy where
     ranks share PUs: its domains may not overlap."""
     domains = {"I_MPI_PIN": "off"}
@@ -146,12 +146,12 @@ class Launcher:
 
 
 LAUNCHERS: Mapping[str, Launcher] = {
-    "mpiexec": Launcher("mpiexec", "MPICH's (Debian: apt-get install mpich)", with_mpiexec),
+    "mpiexec": Launcher("mpiexec", "MPICH's (Debian: apt-get install mpich)", mpiexec_command),
     "openmpi": Launcher(
-        "mpirun", "Open MPI's (Debian: apt-get install openmpi-bin)", with_open_mpi, "Open MPI"
+        "mpirun", "Open MPI's (Debian: apt-get install openmpi-bin)", ompi_command, "Open MPI"
     ),
     "intelmpi": Launcher(
-        "mpiexec", "Intel MPI's (part of Intel oneAPI)", with_intel_mpi, "Intel(R) MPI"
+        "mpiexec", "Intel MPI's (part of Intel oneAPI)", intel_mpi_command, "Intel(R) MPI"
     ),
-    "srun": Launcher("srun", "Slurm's", with_srun),
+    "srun": Launcher("srun", "Slurm's", srun_command),
 }

@@ -82,14 +82,14 @@ def _refusal(key: str, allowed: Sequence[str]) -> str:
 MOST_NODES = 1024
 
 # Names of policies as the monitor takes them, by the words of numactl.
-_WITH_NODES = {
+_NODE_POLICIES = {
     "--interleave": "interleave", "-i": "interleave",
     "--membind": "bind", "-m": "bind",
     "--preferred": "preferred", "-p": "preferred",
 }  # fmt: skip
 _ALONE = {"--localalloc": "local", "-l": "local"}
-_OF_THREADS = ("--cpunodebind", "-N", "--physcpubind", "-C", "--all")
-_POLICIES = ", ".join(word for word in (*_WITH_NODES, *_ALONE) if word.startswith("--"))
+_THREAD_OPTIONS = ("--cpunodebind", "-N", "--physcpubind", "-C", "--all")
+_POLICIES = ", ".join(word for word in (*_NODE_POLICIES, *_ALONE) if word.startswith("--"))
 
 
 def memory_policy(variables: Mapping[str, str]) -> str:
@@ -103,11 +103,11 @@ def memory_policy(variables: Mapping[str, str]) -> str:
         return "default:"
     word, equals, value = found[0].partition("=")
     rest = found[1:]
-    if word in _WITH_NODES and not equals and rest:
+    if word in _NODE_POLICIES and not equals and rest:
         value, rest = rest[0], rest[1:]
-    if word in _OF_THREADS:
+    if word in _THREAD_OPTIONS:
         raise BadPlacement(f"{word} says where threads run; this file is about memory: {_POLICIES}")
-    if word not in _WITH_NODES and word not in _ALONE:
+    if word not in _NODE_POLICIES and word not in _ALONE:
         raise BadPlacement(f"`{word[:40]}` is no policy of numactl's; it can be {_POLICIES}")
     if rest:
         raise BadPlacement(f"`{rest[0][:40]}` is one word too many: a program has one policy")
@@ -115,7 +115,7 @@ def memory_policy(variables: Mapping[str, str]) -> str:
         if value:
             raise BadPlacement(f"{word} takes no NUMA nodes")
         return f"{_ALONE[word]}:"
-    policy = _WITH_NODES[word]
+    policy = _NODE_POLICIES[word]
     if not value:
         raise BadPlacement(f"{word} needs NUMA nodes behind it: {word}=0 or, not for one, all")
     if value == "all" and policy != "preferred":

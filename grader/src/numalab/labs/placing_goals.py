@@ -49,4 +49,4 @@ class PlacingGoal:
         return tuple(NODES[self.nodes](team))
 
 
-AS_IN_THE_LAB = PlacingGoal()
+LAB_PLACING = PlacingGoal()

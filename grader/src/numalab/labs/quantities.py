@@ -10,7 +10,7 @@ A quantity is of one kind:
 | rate | the same, in GB/s | `role`; `part` |
 | ratio | how many times as fast a role is as another one | `role`, `over`; `part` |
 | message | a message of `bytes`, one way, in microseconds | `bytes`; `file`, of the launch |
-| seen | what the kit's own kernel shows there, one of SEEN | `what`, and what that needs; `part` |
+| seen | what numalab's kernel shows, one of OBSERVED | `what`, and what that needs; `part` |
 """
 
 from __future__ import annotations
@@ -22,17 +22,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from numalab.strangers.visible import shortened, visible
 from numalab.toml_files.tables import Table, did_you_mean, parse_table
+from numalab.untrusted.visible import shortened, visible
 
 FILE = "predictions.toml"
 _LONGEST_NAME, _MOST_UNKNOWN = 60, 5  # of keys that nobody has asked for
 SHARE = "share"  # the unit of what is a part of a whole
 
-Of = Literal["value", "time", "rate", "ratio", "message", "seen"]
+QuantityKind = Literal["value", "time", "rate", "ratio", "message", "seen"]
 Role = Literal["submission", "handout", "solution"]
 ROLES: tuple[Role, ...] = ("submission", "handout", "solution")
-UNITS: Mapping[Of, str] = {"time": "s", "rate": "GB/s", "ratio": "times as fast", "message": "us"}
+UNITS: Mapping[QuantityKind, str] = {
+    "time": "s",
+    "rate": "GB/s",
+    "ratio": "times as fast",
+    "message": "us",
+}
 What = Literal[
     "used_by_lower_half", "written_by_lower_half", "on_small_pages", "faults_of_small_pages",
     "met", "in_shared_lines", "messages", "of_rank",
@@ -41,7 +46,7 @@ What = Literal[
 # what students can work out (judging/observed_quantities.py): so no kernel that is handed in makes
 # its author's prediction come true.
 _STRETCH = ("array", "first", "last")
-SEEN: Mapping[What, tuple[str, tuple[str, ...]]] = {
+OBSERVED: Mapping[What, tuple[str, tuple[str, ...]]] = {
     "used_by_lower_half": (SHARE, _STRETCH),
     "written_by_lower_half": (SHARE, _STRETCH),
     "on_small_pages": ("KiB", ()),
@@ -52,7 +57,7 @@ SEEN: Mapping[What, tuple[str, tuple[str, ...]]] = {
     "of_rank": (SHARE, ("rank",)),
 }
 # Beside name, question and of.
-_KEYS: Mapping[Of, tuple[str, ...]] = {
+_KEYS: Mapping[QuantityKind, tuple[str, ...]] = {
     "value": ("unit", "criterion", "where"),
     "time": ("role", "part"),
     "rate": ("role", "part"),
@@ -77,7 +82,7 @@ class Quantity:
 
     name: str
     question: str
-    of: Of
+    of: QuantityKind
     unit: str
     criterion: str | None = None
     where: str = "here"
@@ -112,9 +117,9 @@ def read_quantities(
 
 
 def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | None]) -> Quantity:
-    of: Of = table.choice("of", tuple(_KEYS))
-    what: What | None = table.choice("what", tuple(SEEN)) if of == "seen" else None
-    unit, more = SEEN[what] if what is not None else (UNITS.get(of), ())
+    of: QuantityKind = table.choice("of", tuple(_KEYS))
+    what: What | None = table.choice("what", tuple(OBSERVED)) if of == "seen" else None
+    unit, more = OBSERVED[what] if what is not None else (UNITS.get(of), ())
     for key in table.values:
         if key not in ("name", "question", "of", *_KEYS[of], *more):
             table.fail(f"'{key}' has no meaning for a quantity of {what or of}", key)

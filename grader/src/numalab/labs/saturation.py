@@ -17,12 +17,12 @@ from numalab.evidence.record import Json
 from numalab.labs.formula import Language
 
 LEAST_CORES = 8  # of one NUMA node: with fewer the curve has no room to bend
-ONE_GB_S, ALL_GB_S = "one_gb_s", "all_gb_s"
-LANGUAGE = Language(("threads", "cores", ONE_GB_S, ALL_GB_S), ("min", "max"))
+CORE_GB_S, ALL_GB_S = "one_gb_s", "all_gb_s"
+LANGUAGE = Language(("threads", "cores", CORE_GB_S, ALL_GB_S), ("min", "max"))
 
 # Of a number that may be drawn, in shares: how near the model is, and how far others are. A
 # prediction may be off by 0.1: noise of half of that turns nothing round.
-NEAR, FAR = 0.05, 0.15
+MAX_MODEL_ERROR, MIN_OTHER_ERROR = 0.05, 0.15
 
 
 def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
@@ -44,17 +44,17 @@ def curve_counts(cores: int) -> tuple[int, ...]:
     return tuple(sorted(number for number in wanted if number <= cores))
 
 
-def modelled_share(threads: int, one_gb_s: float, all_gb_s: float) -> float:
+def modelled_share(threads: int, core_gb_s: float, all_gb_s: float) -> float:
     """The kit's own prediction: in proportion, until the memory is the limit."""
-    return min(1.0, threads * one_gb_s / all_gb_s)
+    return min(1.0, threads * core_gb_s / all_gb_s)
 
 
-def values_for(threads: int, cores: int, one_gb_s: float, all_gb_s: float) -> dict[str, float]:
+def values_for(threads: int, cores: int, core_gb_s: float, all_gb_s: float) -> dict[str, float]:
     """What a formula's names are for a number of threads."""
     return {
         "threads": float(threads),
         "cores": float(cores),
-        ONE_GB_S: one_gb_s,
+        CORE_GB_S: core_gb_s,
         ALL_GB_S: all_gb_s,
     }
 
@@ -69,10 +69,13 @@ def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[i
     for threads, rate in sorted(curve.items()):
         share = rate / whole
         model = modelled_share(threads, one, whole)
-        is_told = abs(model - share) <= NEAR and abs(threads / cores - share) >= FAR
-        if is_told and share <= 1 - FAR and threads > 1:
+        is_told = (
+            abs(model - share) <= MAX_MODEL_ERROR
+            and abs(threads / cores - share) >= MIN_OTHER_ERROR
+        )
+        if is_told and share <= 1 - MIN_OTHER_ERROR and threads > 1:
             below.append(threads)
-        elif is_told and threads * one / whole >= share + FAR:
+        elif is_told and threads * one / whole >= share + MIN_OTHER_ERROR:
             at_it.append(threads)
     return tuple(below), tuple(at_it)
 
@@ -83,7 +86,7 @@ def draw_counts(curve: Mapping[int, float], seed: str) -> tuple[int, ...]:
     model says more. Empty where no number tells the models apart."""
     below, at_it = telling_counts(curve)
     cores = max(curve)
-    if not at_it and cores * curve[1] / curve[cores] >= 1 + FAR:
+    if not at_it and cores * curve[1] / curve[cores] >= 1 + MIN_OTHER_ERROR:
         at_it = (cores,)
     if not below or not at_it:
         return ()

@@ -53,7 +53,7 @@ class AnswerFile:
     goal: str
     read: Callable[[str, int | None], SeededAnswers[Any]]
     placeholder: str
-    right_answers: Callable[[int], str]
+    correct_answers: Callable[[int], str]
     machine: Callable[[int], Machine] | None = None
 
 
@@ -71,7 +71,7 @@ def answer_files() -> Mapping[str, AnswerFile]:
     return dict(sorted(_registered.items()))
 
 
-def read_seed(table: Table, expected: int | None = None, about: str = "") -> int:
+def read_seed(table: Table, expected: int | None = None, topic: str = "") -> int:
     """expected: the seed that it has to have, as a course may fix it; None: any. about: what it is
     the seed of. Raises the table's error."""
     if SEED not in table:
@@ -83,6 +83,6 @@ def read_seed(table: Table, expected: int | None = None, about: str = "") -> int
         table.refuse(
             SEED,
             f"yours is {expected}: write {SEED} = {expected}, and answer what is asked about "
-            f"{about}",
+            f"{topic}",
         )
     return seed

@@ -55,7 +55,7 @@ def solution_text(folder: Path, name: str) -> str | None:
         return read_coded(folder).texts.get(name)
 
 
-def kits_text(folder: Path, name: str) -> str:
+def need_solution_text(folder: Path, name: str) -> str:
     """As solution_text, of a file that has to be there. Raises NumalabError."""
     try:
         text = solution_text(folder, name)

@@ -21,7 +21,7 @@ from pathlib import Path
 from numalab.draws import pick
 from numalab.errors import NumalabError, UserError
 from numalab.installation import GRADING
-from numalab.labs.core_goals import CORE_GOALS, as_places
+from numalab.labs.core_goals import CORE_GOALS, places_text
 from numalab.labs.declaration import (
     DECLARATION,
     VARIANT_ENDING,
@@ -51,10 +51,10 @@ class Draw:
 
     name: str
     choices: Mapping[str, Mapping[str, str]]
-    since: Mapping[str, int] = field(default_factory=dict)
+    first_editions: Mapping[str, int] = field(default_factory=dict)
 
     def drawn_from(self, edition: int) -> list[str]:
-        return [name for name in self.choices if self.since.get(name, 1) <= edition]
+        return [name for name in self.choices if self.first_editions.get(name, 1) <= edition]
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class Variant:
         if placeholder in self.texts:
             return self.texts[placeholder]
         if kind == "places" and goal in CORE_GOALS:
-            return as_places(goal, _machine(self.seed.number))
+            return places_text(goal, _machine(self.seed.number))
         for file in answer_files().values():
             if file.placeholder == placeholder:
-                return file.right_answers(self.seed.number)
+                return file.correct_answers(self.seed.number)
         return None
 
 
@@ -199,19 +199,19 @@ def _draw(table: Table) -> Draw:
         values = table.texts("values")
         return Draw(name, {value: {"": value} for value in values})
     choices: dict[str, Mapping[str, str]] = {}
-    since: dict[str, int] = {}
+    first_editions: dict[str, int] = {}
     for choice in table.tables("choice", None):
         edition = choice.whole("since", 1, 1)
         texts = {key: choice.text(key, default="") for key in choice.values if key != "since"}
         if "name" not in texts:
             choice.fail("a choice needs a name", "name")
         name_ = texts.pop("name")
-        choices[name_], since[name_] = texts, edition
-    if 1 not in since.values():
+        choices[name_], first_editions[name_] = texts, edition
+    if 1 not in first_editions.values():
         table.fail(f"of {name} one choice at least has to be there from the first edition on")
     if len({frozenset(texts) for texts in choices.values()}) > 1:
         table.fail(f"the choices of {name} don't all have the same keys", "choice")
-    return Draw(name, choices, since)
+    return Draw(name, choices, first_editions)
 
 
 def _is_never(chosen: Mapping[str, str], never: Sequence[Mapping[str, str]]) -> bool:

@@ -112,7 +112,7 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
     ):
         if shutil.which(command[0]) is None:
             raise _NoCurve(f"there is no {command[0]} here; {MPI_REMEDY}")
-        done = starting.run(command, shell_variables.for_builders(), cwd=scratch)
+        done = starting.run(command, shell_variables.builder_environment(), cwd=scratch)
         if done.returncode != 0:
             output = done.stderr.rstrip()
             raise _NoCurve(f"{kernel.name} does not compile with {SOURCE}:\n{output}")
@@ -128,7 +128,9 @@ def _run(
         find_machine(installation, MACHINE),
         guest_commands.shares_for(scratch, None, ()),
     )
-    environment = guest_commands.guest_environment(shell_variables.for_observers(), MACHINE, None)
+    environment = guest_commands.guest_environment(
+        shell_variables.observer_environment(), MACHINE, None
+    )
     with boot_cluster(
         installation, machine, shares, options, plan.GuestOptions(), progress
     ) as booted:

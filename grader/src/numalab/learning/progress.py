@@ -18,7 +18,7 @@ from numalab.grading.handout import edited_languages, is_pristine
 from numalab.installation import Installation
 from numalab.judging.verdict import UNGRADED, Status, Verdict, rounded_points
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab
-from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
+from numalab.labs.hints import NO_LEVELS, Levels, hint_command, is_exhausted
 from numalab.words import listed, some
 
 SCHEMA_VERSION = 1
@@ -370,7 +370,7 @@ def next_task(
 
     # Of none that is begun the first, since max takes that of equal ones.
     lab, results = max(left, key=lambda lab_and_results: last_worked_on(*lab_and_results))
-    return _task(lab, results, hints.get(lab.name, NONE_SEEN))
+    return _task(lab, results, hints.get(lab.name, NO_LEVELS))
 
 
 def _worked_on(results: Mapping[str, Result]) -> str:

@@ -11,7 +11,7 @@ from numalab.errors import UserError
 from numalab.machines.hwloc_export import HwlocCoreKind, HwlocExport, HwlocNumaNode
 from numalab.machines.machine_file import LONGEST_KIND, MAX_NODES, MAX_PUS
 from numalab.pu_lists import format_pus
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 # ---- kinds of cores ------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from numalab.machines.machine import Figure, Machine
 from numalab.machines.machine_file import load_machine
 from numalab.machines.own import own_file, own_names
 from numalab.machines.seeded import PREFIX, is_seeded, seed_in, seeded_machine
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 MEASURED_MACHINE = "hydra"  # the one whose latencies a run of the kit's is shown beside
 

@@ -37,7 +37,7 @@ from numalab.machines.machine import ARCHITECTURES, LOCAL_DISTANCE, NATIVE, Matr
 from numalab.machines.machine_file import MAX_DISTANCE, NAME, parse_machine
 from numalab.machines.seeded import PREFIX, is_seeded
 from numalab.pu_lists import format_pus
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 MIB = 2**20
 MAX_MEMORY_NOTES = 8  # on NUMA nodes with memory only

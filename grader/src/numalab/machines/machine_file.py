@@ -27,8 +27,8 @@ from numalab.machines.machine import (
 from numalab.machines.rates import read_rates
 from numalab.machines.seeded import PREFIX, is_seeded
 from numalab.pu_lists import LINUX_PUS, parse_pus
-from numalab.strangers.visible import visible_json
 from numalab.toml_files.tables import Table, parse_table, read_table
+from numalab.untrusted.visible import visible_json
 
 MAX_DISTANCE = 254  # 255 is ACPI's "unreachable"
 # As many as Linux is built for at most: NR_CPUS and 2^NODES_SHIFT of its configurations.

@@ -13,7 +13,7 @@ from pathlib import Path
 from numalab.errors import UserError
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import load_machine
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 
 def own_folder() -> Path:

@@ -119,7 +119,7 @@ def measure(
 
 def _describe_probe(installation: Installation) -> Json:
     """What the probe says of pages and TLBs."""
-    said = run_program(installation.probe, ["describe"], shell_variables.for_observers())
+    said = run_program(installation.probe, ["describe"], shell_variables.observer_environment())
     try:
         about: Json = json.loads(said)
     except json.JSONDecodeError as error:

@@ -15,7 +15,7 @@ from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
 from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.files import NotPlain, read_plain_text
-from numalab.strangers.visible import may_hide, visible_json
+from numalab.untrusted.visible import may_hide, visible_json
 
 SCHEMA = 1
 KIND = "numalab portrait"

@@ -1,4 +1,4 @@
-"""Starts processes: which of the shell's variables each gets, and the one place that does it.
+"""Start processes: the only place that does, and the shell's variables that each process gets.
 
-Imported by most packages: nothing else may start a process.
+Imported by most packages, which start processes; a test refuses any other way.
 """

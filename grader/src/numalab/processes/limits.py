@@ -1,5 +1,5 @@
-"""Limits on memory, address space and processor time that this process has, and hands down to all
-that it starts. A process that meets one often ends without a word of it."""
+"""Read the limits on memory, address space and processor time that this process hands down to all
+that it starts. A process that meets one often ends without saying so."""
 
 from __future__ import annotations
 
@@ -25,52 +25,65 @@ NO_LIMIT_BYTES = 2**60
 
 @dataclass(frozen=True)
 class Limit:
-    """file: where it is set, as this node names it; value: cores, or bytes."""
+    """A limit of a control group.
+
+    Attributes:
+        file: the file that sets it, such as /sys/fs/cgroup/job/cpu.max.
+        value: cores (a quota of 1.5 periods is 1.5), or bytes.
+    """
 
     file: str
     value: float
 
 
 @dataclass(frozen=True)
-class CpuSet:
-    """The PUs that a level allows in the end. file: where that is read."""
+class AllowedPus:
+    """The PUs that a control group may use in effect, and the file that says so."""
 
     file: str
     pus: frozenset[int]
 
 
 @dataclass(frozen=True)
-class Groups:
-    """From this process's own level upwards; none: no level has a limit. None: control groups
-    can't be read here. is_cut_off: the levels of a container's host are not seen."""
+class ControlGroups:
+    """Limits of control groups, from this process's own group upwards.
 
-    cpu: tuple[Limit, ...] | None
-    memory: tuple[Limit, ...] | None
-    cpusets: tuple[CpuSet, ...] | None
+    Attributes:
+        core_limits, memory_limits: those levels that have a limit; empty where none has one, None
+            where control groups can't be read.
+        cpusets: PUs allowed at each level; None as above.
+        is_cut_off: this is a container, and the levels above it are hidden.
+    """
+
+    core_limits: tuple[Limit, ...] | None
+    memory_limits: tuple[Limit, ...] | None
+    cpusets: tuple[AllowedPus, ...] | None
     is_cut_off: bool
 
     @property
-    def cpu_limit(self) -> Limit | None:
-        return min(self.cpu or (), key=lambda limit: limit.value, default=None)
+    def core_limit(self) -> Limit | None:
+        """Return the smallest limit in cores, which is the one in force."""
+        return min(self.core_limits or (), key=lambda limit: limit.value, default=None)
 
     @property
-    def narrowing_cpuset(self) -> CpuSet | None:
-        """The highest level that allows no more than this process's own does."""
+    def narrowing_cpuset(self) -> AllowedPus | None:
+        """Return the highest level that allows no more PUs than this process's own group does: the
+        one that narrows them."""
         own = self.cpusets[0].pus if self.cpusets else frozenset()
         return next((level for level in reversed(self.cpusets or ()) if level.pus == own), None)
 
 
 @dataclass(frozen=True)
 class _Tree:
-    """One mounted hierarchy. levels: folders below the root folder, this process's first."""
+    """One mounted hierarchy of control groups."""
 
     version: int
-    levels: tuple[Path, ...]
+    levels: tuple[Path, ...]  # folders, of this process's own group first
     is_part: bool  # only what belongs to a container is mounted
 
 
 def _own_groups(root: Path) -> dict[str, str]:
-    """The path of this process's group by controller; "" is version 2."""
+    """Return the path of this process's group by controller; "" stands for version 2."""
     found: dict[str, str] = {}
     for line in (read_text(root / "proc/self/cgroup") or "").splitlines():
         _, _, rest = line.partition(":")
@@ -114,7 +127,7 @@ def _named(root: Path, file: Path) -> str:
     return f"/{file.relative_to(root)}"
 
 
-def _cpu_limit(root: Path, version: int, folder: Path) -> Limit | None:
+def _core_limit(root: Path, version: int, folder: Path) -> Limit | None:
     file = folder / ("cpu.max" if version == 2 else "cpu.cfs_quota_us")
     words = (read_text(file) or "").split()
     if version == 1:
@@ -134,13 +147,13 @@ def _memory_limit(root: Path, version: int, folder: Path) -> Limit | None:
     return Limit(_named(root, file), int(text))
 
 
-def _cpuset(root: Path, version: int, folder: Path) -> CpuSet | None:
+def _cpuset(root: Path, version: int, folder: Path) -> AllowedPus | None:
     file = folder / ("cpuset.cpus.effective" if version == 2 else "cpuset.effective_cpus")
     text = read_text(file)
     if not text:
         return None
     try:
-        return CpuSet(_named(root, file), kernel_pus(text))
+        return AllowedPus(_named(root, file), kernel_pus(text))
     except BadList:
         return None
 
@@ -155,11 +168,12 @@ def _read(
     return tuple(value for value in values if value is not None)
 
 
-def read_groups(root: Path = Path("/")) -> Groups:
-    """root: the folder that holds proc and sys."""
-    return Groups(
-        cpu=_read(root, "cpu", _cpu_limit),
-        memory=_read(root, "memory", _memory_limit),
+def read_control_groups(root: Path = Path("/")) -> ControlGroups:
+    """Return the limits of this process's control groups. root: the folder that holds proc and
+    sys."""
+    return ControlGroups(
+        core_limits=_read(root, "cpu", _core_limit),
+        memory_limits=_read(root, "memory", _memory_limit),
         cpusets=_read(root, "cpuset", _cpuset),
         is_cut_off=any(tree.is_part for name in ("cpu", "memory") for tree in _trees(root, name)),
     )
@@ -168,18 +182,19 @@ def read_groups(root: Path = Path("/")) -> Groups:
 # ---- limits of this process ----------------------------------------------------------
 
 
-# Of a shell's: what is limited, by which option of ulimit.
+# Limits of a shell in bytes: the resource, its name, and the option of ulimit that sets it.
 _BYTES = (
     (resource.RLIMIT_AS, "address space", "-v"),
     (resource.RLIMIT_DATA, "data", "-d"),
     (resource.RLIMIT_FSIZE, "size of a file", "-f"),
 )
-# With which the system ends what has met a limit.
+# Signals by which Linux ends a process that has met a limit.
 ENDING = frozenset({"SIGKILL", "SIGXCPU", "SIGXFSZ"})
 
 
 def limits_in_force(root: Path = Path("/")) -> list[str]:
-    """Each with its amount and where it is set. root: the folder that holds proc and sys."""
+    """Return a phrase for each limit in force, with its amount and where it is set, such as
+    "address space 4 GiB (ulimit -v)". root: the folder that holds proc and sys."""
     found = [f"memory {amount(int(limit.value))} ({limit.file})" for limit in _smallest(root)]
     for which, what, option in _BYTES:
         soft, _ = resource.getrlimit(which)
@@ -192,17 +207,18 @@ def limits_in_force(root: Path = Path("/")) -> list[str]:
 
 
 def _smallest(root: Path) -> list[Limit]:
-    memory = read_groups(root).memory or ()
+    memory = read_control_groups(root).memory_limits or ()
     return [min(memory, key=lambda limit: limit.value)] if memory else []
 
 
 def limits_sentence(limits: Sequence[str]) -> str:
-    """With a blank before it, or nothing where there are none."""
+    """Return a sentence with a blank before it; empty where there are no limits."""
     return f" Limits are in force here: {'; '.join(limits)}." if limits else ""
 
 
 def signal_name(code: int) -> str:
-    """Of a process's exit code, which is negative for a signal."""
+    """Return the name of the signal that ended a process. code: its exit code, which is negative
+    for a signal."""
     try:
         return signal.Signals(-code).name
     except ValueError:

@@ -1,15 +1,17 @@
-"""The shell's variables: which of them reach the processes that numalab starts.
+"""Which of the shell's variables reach the processes that numalab starts.
 
-WANTED is all that observers get: what describes a machine, watches, times or runs a kernel
-(describe_node, monitors with their workers and launchers, probes, QEMU, binutils). What numalab
-itself tells them is added later. CMake, compilers, launchers of the user's own programs, Slurm's
-commands and numalab's own jobs get the user's environment less rows of LEFT_OUT: there Cray's,
-Intel's and NVIDIA's compilers (CRAY_*, CRAYPE_*, PE_*, ONEAPI_ROOT, NVHPC*), modules (LMOD_*,
-MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH, COMPILER_PATH, GCC_EXEC_PREFIX,
-PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences (LM_LICENSE_FILE), proxies and CCACHE_DIR
-are needed, and nobody can list them all.
+Observers get OBSERVER_VARIABLES and no other: describe_node, monitors with their workers and
+launchers, probes, QEMU, binutils, all that describes a machine or watches, times or runs a kernel.
+What numalab sets for them itself is added by the caller.
 
-A name ends in * where it stands for all that begin so.
+All others get the user's environment without those rows of LEFT_OUT that would steer them: CMake,
+compilers, launchers of the user's own programs, Slurm's commands, numalab's own jobs. A list of
+what they need would never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*,
+ONEAPI_ROOT, NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
+COMPILER_PATH, GCC_EXEC_PREFIX, PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences
+(LM_LICENSE_FILE), proxies, CCACHE_DIR.
+
+In the tables a name with a * stands for all names with that beginning and end.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import Literal
 
 Steers = Literal["topology", "placement", "threads", "messages", "job", "code", "build"]
 
-WANTED: Mapping[str, str] = {
+OBSERVER_VARIABLES: Mapping[str, str] = {
     "PATH": "finds taskset, mpiexec and binutils",
     "LD_LIBRARY_PATH": "finds what modules, conda and Spack have of OpenMP, hwloc and MPI",
     "HOME": "MPI libraries and QEMU look for it",
@@ -37,14 +39,20 @@ WANTED: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Row:
-    """names: with blanks between them; why: they are left out, as an end of "since"."""
+    """Variables that are left out for one reason.
+
+    Attributes:
+        steers: what they steer.
+        names: the variables, with blanks in between.
+        why: the reason, as the end of a sentence with "since".
+    """
 
     steers: Steers
     names: str
     why: str
 
 
-# Begin like names of LEFT_OUT.
+# Names that match a row of LEFT_OUT and are passed on all the same.
 KEPT: Mapping[str, str] = {
     "LD_LIBRARY_PATH LD_RUN_PATH": "modules say by them where libraries are",
     "CMAKE_PREFIX_PATH CMAKE_INCLUDE_PATH CMAKE_LIBRARY_PATH CMAKE_PROGRAM_PATH": "as above",
@@ -131,16 +139,19 @@ LEFT_OUT: tuple[Row, ...] = (
 )  # fmt: skip
 
 _ALL = frozenset(row.steers for row in LEFT_OUT)
-# Nobody who asks about the machine wants to know; and numalab in a job is as it should be.
-_NOT_TOLD = frozenset[Steers]({"build", "job"})
+# Rows that withheld_variables does not report: neither says anything about the machine, and
+# numalab in a job is as it should be.
+_UNREPORTED = frozenset[Steers]({"build", "job"})
 # The launcher has renamed what steers Python, and set two of its variables (./numalab).
 _GIVEN = "NUMALAB_GIVEN_"
 _LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Whether a variable's name is this one, or has its beginning and its end where it has a star.
-    fnmatch would make a hundred expressions at each start."""
+    """Tell whether a name matches a pattern with at most one *.
+
+    fnmatch would compile a hundred regular expressions at each start of numalab.
+    """
     head, star, tail = pattern.partition("*")
     return name.startswith(head) and name.endswith(tail) if star else name == pattern
 
@@ -151,14 +162,14 @@ def _is_named(name: str, names: str) -> bool:
 
 @cache
 def row_of(name: str) -> Row | None:
-    """The row of LEFT_OUT that a variable falls under."""
+    """Return the row of LEFT_OUT that a variable falls under; None: it is passed on."""
     if any(_is_named(name, names) for names in KEPT):
         return None
     return next((row for row in LEFT_OUT if _is_named(name, row.names)), None)
 
 
-def _in_order(names: Iterable[str]) -> list[str]:
-    """As LEFT_OUT has them: first what has another machine seen."""
+def _sort_by_table(names: Iterable[str]) -> list[str]:
+    """Sort names by the rows of LEFT_OUT: first those by which another machine is described."""
     patterns = " ".join(row.names for row in LEFT_OUT).split()
 
     def place(name: str) -> tuple[int, str]:
@@ -168,7 +179,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _users() -> dict[str, str]:
-    """As the shell had them."""
+    """Return the environment as the shell had it, before the launcher renamed some of it."""
     own = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
     return {name.removeprefix(_GIVEN): value for name, value in own.items()}
 
@@ -178,52 +189,54 @@ def _less(steers: frozenset[Steers], given: Mapping[str, str]) -> dict[str, str]
     return {n: given[n] for n, row in rows.items() if row is None or row.steers not in steers}
 
 
-# ---- whom what reaches ---------------------------------------------------------------------
+# ---- environments by receiver -----------------------------------------------------------------
 
 
-def for_observers() -> dict[str, str]:
-    """For what describes, watches, times or runs kernels."""
-    return {name: os.environ[name] for name in WANTED if name in os.environ}
+def observer_environment() -> dict[str, str]:
+    """Return the environment of what describes machines, or watches, times or runs kernels."""
+    return {name: os.environ[name] for name in OBSERVER_VARIABLES if name in os.environ}
 
 
-def for_builders() -> dict[str, str]:
-    """For CMake, compilers and what else makes programs or fetches packages. MPI's variables stay:
-    they choose compilers, too (MPICH_CC)."""
+def builder_environment() -> dict[str, str]:
+    """Return the environment of CMake, compilers and what else builds programs or fetches packages.
+    MPI's variables stay: they choose compilers, too (MPICH_CC)."""
     return _less(_ALL - {"messages", "job"}, os.environ)
 
 
-def left_out_of_launchers() -> list[str]:
-    """Names of the user's variables that for_launchers has not, in the table's order."""
-    return _in_order(_users().keys() - for_launchers().keys())
+def launcher_exclusions() -> list[str]:
+    """Return names of the user's variables that launchers do not get, in the table's order."""
+    return _sort_by_table(_users().keys() - launcher_environment().keys())
 
 
-def for_launchers() -> dict[str, str]:
-    """For mpiexec, mpirun and srun with the user's own program (./numalab launch), which keeps all
-    that is the program's: tools, allocators, OMP_SCHEDULE, its Python. In a job srun needs SLURM_*,
-    and the user wants the job's way of starting ranks."""
+def launcher_environment() -> dict[str, str]:
+    """Return the environment of mpiexec, mpirun and srun with the user's own program (./numalab
+    launch). It keeps all that is the program's: tools, allocators, OMP_SCHEDULE, its Python. In a
+    job srun needs SLURM_*, and the user wants the job's way of starting ranks."""
     return _less(frozenset({"topology", "placement"}), _users())
 
 
-def for_guests() -> dict[str, str]:
-    """For the user's own command in a virtual machine, which has cores and NUMA nodes of its own;
-    threads and places are the user's to choose."""
+def guest_environment() -> dict[str, str]:
+    """Return the environment of the user's own command in a virtual machine, which has cores and
+    NUMA nodes of its own; threads and places are the user's to choose."""
     return _less(frozenset({"topology"}), _users())
 
 
-def for_slurm() -> dict[str, str]:
-    """For sbatch, squeue and the like. Jobs that are submitted get this, and what the caller's own
-    job was given is not meant for them; SBATCH_* and SQUEUE_* are the user's choices."""
+def slurm_environment() -> dict[str, str]:
+    """Return the environment of sbatch, squeue and the like, which submitted jobs inherit. What the
+    caller's own job was given is not meant for them; SBATCH_* and SQUEUE_* are the user's
+    choices."""
     return _less(_ALL - {"messages"}, os.environ)
 
 
-def for_numalab() -> dict[str, str]:
-    """For numalab's own jobs, JupyterLab and tests, which choose anew by these tables; and to be
-    read."""
+def numalab_environment() -> dict[str, str]:
+    """Return the whole environment, for numalab's own jobs, JupyterLab and tests, which choose anew
+    by these tables, and for reading."""
     return dict(os.environ)
 
 
-def not_passed_on() -> list[str]:
-    """Names of the user's variables that steer what is measured, and that no measurement gets."""
+def withheld_variables() -> list[str]:
+    """Return names of the user's variables that would steer measurements and reach none."""
     rows = {name: row_of(name) for name in _users()}
-    told = (n for n, row in rows.items() if row is not None and row.steers not in _NOT_TOLD)
-    return _in_order(told)
+    return _sort_by_table(
+        name for name, row in rows.items() if row is not None and row.steers not in _UNREPORTED
+    )

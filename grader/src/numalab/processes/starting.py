@@ -1,5 +1,5 @@
-"""Starts processes. Nothing else in numalab does, so that each gets an environment on purpose:
-one of shell_variables.py, with what is added to it."""
+"""Start processes with an environment that is chosen on purpose: one of shell_variables.py, and
+what the caller adds. Nothing else in numalab starts a process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ def run(
     command: Command, environment: Environment, *,
     cwd: str | Path | None = None, limit_s: float | None = None,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-    """Runs a program to its end, without input, and keeps what it says. Raises OSError where it
-    can't be started, and subprocess.TimeoutExpired."""
+    """Run a program to its end, without input, and keep what it prints.
+
+    Raises:
+        OSError: it can't be started.
+        subprocess.TimeoutExpired: it ran longer than limit_s.
+    """
     return subprocess.run(
         command, env=dict(environment), cwd=cwd, timeout=limit_s, check=False,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -26,17 +30,17 @@ def run(
 
 
 def start(command: Command, environment: Environment, **more: Any) -> subprocess.Popen[bytes]:
-    """Starts a program whose streams are bytes. more: as for Popen. Raises OSError."""
+    """Start a program whose streams are bytes. more: as for Popen. Raises OSError."""
     return subprocess.Popen(command, env=dict(environment), **more)
 
 
 def start_with_text(
     command: Command, environment: Environment, **more: Any
 ) -> subprocess.Popen[str]:
-    """Starts a program whose streams are text. more: as for Popen. Raises OSError."""
+    """Start a program whose streams are text. more: as for Popen. Raises OSError."""
     return subprocess.Popen(command, env=dict(environment), text=True, errors="replace", **more)
 
 
 def become(command: Sequence[str], environment: Environment) -> NoReturn:
-    """Turns this process into another program. Raises OSError."""
+    """Replace this process by another program. Raises OSError."""
     os.execvpe(command[0], list(command), dict(environment))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from numalab import words
 from numalab.evidence.placed_pages import Placing
-from numalab.labs.placing_goals import AS_IN_THE_LAB, OWNERS
+from numalab.labs.placing_goals import LAB_PLACING, OWNERS
 from numalab.reports.comparison import PlacingView, place_words
 
 PARTS = "blocks"  # the array of which each thread has a part
@@ -33,7 +33,7 @@ def _row(label: str, homes: Iterable[int]) -> HomeRow:
     return HomeRow(label, {node: count / pages for node, count in sorted(counts.items())})
 
 
-def home_rows(run: Placing, owner: str = AS_IN_THE_LAB.owner) -> list[HomeRow]:
+def home_rows(run: Placing, owner: str = LAB_PLACING.owner) -> list[HomeRow]:
     """A row for each array; of the parts one for the threads of each NUMA node. owner: of OWNERS,
     whose each part is."""
     rows = []
@@ -86,7 +86,7 @@ def _cell(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
-def home_words(run: Placing, owner: str = AS_IN_THE_LAB.owner) -> str:
+def home_words(run: Placing, owner: str = LAB_PLACING.owner) -> str:
     """The same, for those who hear a page."""
     said = []
     for row in home_rows(run, owner):

@@ -58,7 +58,7 @@ from numalab.reports.timing_words import (
     sentences,
 )
 from numalab.reports.work_picture import remarks
-from numalab.strangers.visible import visible_lines
+from numalab.untrusted.visible import visible_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn

@@ -139,7 +139,7 @@ def rate_table(lab: Lab, rates: TimedRates, evidence: Evidence) -> RateTable:
             notes.append(
                 "All of it is less than this node's last-level caches hold: a rate of caches, too."
             )
-    declared = lab.lightspeed_of(rates.part)
+    declared = lab.reference_loop_of(rates.part)
     if rates.has_reference_shares:
         notes.append(lightspeed_words(rates))
     elif declared is not None and declared.none:

@@ -47,8 +47,8 @@ from numalab.reports.verdict_words import (
     printed_words,
 )
 from numalab.reports.work_picture import work_picture
-from numalab.strangers.listing import listing
 from numalab.terminal import kept_together, stripped
+from numalab.untrusted.listing import listing
 
 LONG_REASON = 60  # characters from which on a reason is told once and then referred to
 

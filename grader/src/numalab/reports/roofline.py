@@ -61,7 +61,7 @@ def _scaled(middle: Middle, factor: float) -> Middle:
 
 
 def _roof(lab: Lab, rates: TimedRates, evidence: Evidence) -> Roof | None:
-    declared, probe = lab.lightspeed_of(rates.part), rates.rate_of(PROBE)
+    declared, probe = lab.reference_loop_of(rates.part), rates.rate_of(PROBE)
     if declared is None or declared.flops_per_element is None:
         return None
     if probe is None or probe.gb_per_s is None:

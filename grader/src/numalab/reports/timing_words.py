@@ -44,7 +44,9 @@ def names(lab: Lab, account: TimingAccount, evidence: Evidence) -> Named:
     owner = {"submission": "your", "handout": "the handout's"}.get(
         evidence.variant, "the solution's"
     )
-    return Named(f"{owner} {what}", launch.split("/")[-1] if launch else account.criterion.over)
+    return Named(
+        f"{owner} {what}", launch.split("/")[-1] if launch else account.criterion.baseline_text
+    )
 
 
 def evidence_words(e_value: float) -> str:
@@ -85,7 +87,7 @@ def scale_words(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is called where it is shown, and of what that is a multiple."""
     if EFFICIENCY.judges(account.criterion):
         return (
-            account.criterion.asked_share or 1.0,
+            account.criterion.required_share or 1.0,
             f"times {reference_name(account.criterion)}'s speed",
         )
     if account.side.is_floor:

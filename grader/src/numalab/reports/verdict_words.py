@@ -15,8 +15,8 @@ from numalab.judging.printed_words import printed_lines, refused_call, warning_w
 from numalab.judging.rules import reads
 from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, combined_status
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.labs.hints import NONE_SEEN, Levels, hint_command, is_exhausted
-from numalab.labs.kernel_names import looks_like_kernel, not_graded_words
+from numalab.labs.hints import NO_LEVELS, Levels, hint_command, is_exhausted
+from numalab.labs.kernel_names import is_probably_kernel, not_graded_words
 from numalab.labs.variants import is_variant_name
 
 STATUS_STYLE = {
@@ -153,7 +153,7 @@ def first_failed(verdict: Verdict) -> str:
     return of_kernel[0] if of_kernel else verdict.failed()[0].name
 
 
-def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NONE_SEEN) -> str:
+def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NO_LEVELS) -> str:
     """The first thing to fix, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
@@ -209,7 +209,7 @@ def next_step(kernel: GradedKernel) -> str | None:
         beside = ""
         if kernel.not_read:
             named = words.some(kernel.not_read)
-            are_its = all(looks_like_kernel(n, verdict.language) for n in kernel.not_read)
+            are_its = all(is_probably_kernel(n, verdict.language) for n in kernel.not_read)
             called = file if are_its else " or ".join(KERNEL_FILES[o] for o in kernel.lab.languages)
             beside = (
                 f" Beside it is what nobody reads, {named}: the kernel has to be called {called}."

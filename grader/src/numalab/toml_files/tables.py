@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from numalab.files import MIB, NotPlain, read_plain_text
-from numalab.strangers.visible import shortened, visible
 from numalab.toml_files.lines import KeyPath, lines_of
+from numalab.untrusted.visible import shortened, visible
 
 MakeError = Callable[[str], Exception]
 LONGEST_VALUE = 60  # characters of a value that a message shows

@@ -68,7 +68,7 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
         guest = cluster.guests[number - 1]
         machine = guest.plan.machine.name
         environment = guest_commands.guest_environment(
-            shell_variables.for_guests(), machine, results
+            shell_variables.guest_environment(), machine, results
         )
         lines = [Lines(f"{guest.name}: ", write) for write in (out, err)]
         try:

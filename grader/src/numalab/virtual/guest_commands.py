@@ -268,7 +268,9 @@ def run_command(
     """
     interactive = is_interactive()
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
-    environment = guest_environment(shell_variables.for_guests(), guest.plan.machine.name, results)
+    environment = guest_environment(
+        shell_variables.guest_environment(), guest.plan.machine.name, results
+    )
     try:
         with ForwardedInput(interactive).attached() as source:
             ended = (run or guest.run)(

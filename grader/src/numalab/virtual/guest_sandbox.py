@@ -49,7 +49,7 @@ _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/ns
 
 def library_folders(program: Path) -> set[Path]:
     """Return the folders of the libraries that a program is linked to."""
-    done = starting.run(["ldd", program], shell_variables.for_observers())
+    done = starting.run(["ldd", program], shell_variables.observer_environment())
     folders = set()
     for text in done.stdout.splitlines():
         _, _, after = text.partition("=> /")

@@ -335,7 +335,9 @@ def _installed(store: Path) -> GuestKernel | None:
 
 def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     try:
-        return starting.run(command, shell_variables.for_builders(), cwd=cwd, limit_s=FETCH_LIMIT_S)
+        return starting.run(
+            command, shell_variables.builder_environment(), cwd=cwd, limit_s=FETCH_LIMIT_S
+        )
     except subprocess.TimeoutExpired as error:
         raise NumalabError(f"{' '.join(command)} did not end within {FETCH_LIMIT_S} s") from error
 
@@ -365,7 +367,7 @@ def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
     for package in packages:
         with starting.start(
             ["dpkg-deb", "--fsys-tarfile", str(package)],
-            shell_variables.for_observers(),
+            shell_variables.observer_environment(),
             stdout=subprocess.PIPE,
         ) as process:
             assert process.stdout is not None

@@ -140,7 +140,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                         inherited.append(file.fileno())
                 # In a session of its own, so that the terminal's Ctrl-C passes it by.
                 self._process = starting.start(
-                    command, shell_variables.for_observers(), stdin=subprocess.PIPE,
+                    command, shell_variables.observer_environment(), stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE, stderr=self._errors,
                     pass_fds=inherited, start_new_session=True, cwd="/",
                 )  # fmt: skip

@@ -69,7 +69,7 @@ def examine(probe: Path, cache: Path) -> LocalMachine:
     except (OSError, json.JSONDecodeError, KeyError, TypeError):
         pass
     try:
-        done = starting.run([probe], shell_variables.for_observers(), limit_s=PROBE_LIMIT_S)
+        done = starting.run([probe], shell_variables.observer_environment(), limit_s=PROBE_LIMIT_S)
         probed = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         return LocalMachine(0, False, f"examining it took more than {PROBE_LIMIT_S} s")

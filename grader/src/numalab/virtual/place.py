@@ -96,7 +96,7 @@ class VirtualPlace:
     @property
     def environment(self) -> dict[str, str]:
         """The part of this process's environment that programs get there."""
-        return guest_sandbox.environment_for(shell_variables.for_observers(), self._visible)
+        return guest_sandbox.environment_for(shell_variables.observer_environment(), self._visible)
 
     def job_words(self, results: str) -> list[str]:
         """Return the words before an MPI job's command on nodes of boot_cluster()."""

@@ -63,7 +63,7 @@ def confining_words(program: str) -> tuple[str, ...]:
     words = ("-sandbox", _CONFINED)
     try:
         trial = [program, *words, "-version"]
-        done = starting.run(trial, shell_variables.for_observers(), limit_s=STEP_LIMIT_S)
+        done = starting.run(trial, shell_variables.observer_environment(), limit_s=STEP_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     return words if done.returncode == 0 else ()
@@ -79,8 +79,8 @@ def start_qemu(
     words = [program, *confining_words(program), *options]
     return starting.start(
         ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", guard, "sh", *words],
-        shell_variables.for_observers(), stdin=subprocess.DEVNULL, stdout=console, stderr=console,
-        pass_fds=pass_fds, start_new_session=True, cwd="/",
+        shell_variables.observer_environment(), stdin=subprocess.DEVNULL, stdout=console,
+        stderr=console, pass_fds=pass_fds, start_new_session=True, cwd="/",
     )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ from numalab.course.intake.intake import import_submissions
 from numalab.course.records import Intake
 from numalab.errors import UserError
 from numalab.labs.declaration import Lab
-from numalab.strangers import apart
-from numalab.strangers.visible import visible
+from numalab.untrusted import reader_pool
+from numalab.untrusted.visible import visible
 
 FIRST = "01_first_touch"
 
@@ -29,7 +29,7 @@ FIRST = "01_first_touch"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same limits, met sooner."""
-    reader = apart.Limits(cpu_s=1, memory_bytes=256 << 20, file_bytes=64 << 20)
+    reader = reader_pool.Limits(cpu_s=1, memory_bytes=256 << 20, file_bytes=64 << 20)
     monkeypatch.setattr(
         intake_module,
         "STUDENT_LIMITS",

@@ -21,7 +21,7 @@ from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.judging.verdict import read_verdict
 from numalab.reports import verdict_words
-from numalab.strangers.visible import visible, visible_lines
+from numalab.untrusted.visible import visible, visible_lines
 
 _KINDS = {"fail": "failure", "error": "error"}
 

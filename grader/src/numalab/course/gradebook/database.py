@@ -21,7 +21,7 @@ from numalab.course.gradebook.tables import LATER_TABLES, SCHEMA, SCHEMA_VERSION
 from numalab.course.locks import hold_lock
 from numalab.errors import NumalabError, UserError
 from numalab.file_systems.locks import has_record_locks
-from numalab.file_systems.room import Place, shortage
+from numalab.file_systems.room import RoomNeeded, shortage
 
 WAIT_S = 10.0  # a reader waits so long while the head writes; a write takes far less
 _POLL_S = 0.05
@@ -154,7 +154,7 @@ def explain_errors(course: CourseFolder) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        short = shortage(Place(course.root, _FULL_BYTES, str(course.root), "Make room there."))
+        short = shortage(RoomNeeded(course.root, _FULL_BYTES, str(course.root), "Make room there."))
         raise NumalabError(f"{course.gradebook} can't be used: {short or error}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(

@@ -14,7 +14,7 @@ from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.gradebook.undecided_points import criteria_text
 from numalab.errors import WIDTH, wrapped
 from numalab.labs.variants import is_variant_name
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 CELL = 7  # columns of a lab
 MOST_NAME = 36

@@ -28,11 +28,11 @@ from numalab.course.intake.trees import (
     safe_path,
 )
 from numalab.files import MIB
-from numalab.strangers import apart
-from numalab.strangers.apart import Readers, Reading
-from numalab.strangers.archives import CLOSE, RATIO_FROM_BYTES, Member
-from numalab.strangers.server import Unreadable
-from numalab.strangers.visible import shown
+from numalab.untrusted import reader_pool
+from numalab.untrusted.archives import CLOSE, RATIO_FROM_BYTES, Member
+from numalab.untrusted.reader_pool import ReaderPool, Reading
+from numalab.untrusted.reader_server import Unreadable
+from numalab.untrusted.visible import shown
 from numalab.words import bytes_allowed
 
 READER = "archives"  # of strangers/
@@ -54,19 +54,19 @@ class ArchiveLimits:
     members: int
     expanded_bytes: int
     ratio: int
-    reader: apart.Limits
+    reader: reader_pool.Limits
 
 
 # A student's hand-in is a few text files, perhaps the whole kit with a report and a picture: that
 # takes a tenth of a second.
 STUDENT_LIMITS = ArchiveLimits(
     archive_bytes=32 * MIB, members=5_000, expanded_bytes=64 * MIB, ratio=100,
-    reader=apart.Limits(cpu_s=10, memory_bytes=512 * MIB, file_bytes=64 * MIB),
+    reader=reader_pool.Limits(cpu_s=10, memory_bytes=512 * MIB, file_bytes=64 * MIB),
 )  # fmt: skip
 # A class's, which the course's system has packed: thousands of students' archives.
 COLLECTION_LIMITS = ArchiveLimits(
     archive_bytes=1 << 40, members=500_000, expanded_bytes=1 << 33, ratio=100,
-    reader=apart.Limits(cpu_s=3_600, memory_bytes=4 << 30, file_bytes=1 << 33),
+    reader=reader_pool.Limits(cpu_s=3_600, memory_bytes=4 << 30, file_bytes=1 << 33),
 )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack)
 
 
 def read_archive(
-    file: IO[bytes], name: str, limits: ArchiveLimits, readers: Readers, stack: ExitStack
+    file: IO[bytes], name: str, limits: ArchiveLimits, readers: ReaderPool, stack: ExitStack
 ) -> tuple[Entry, ...]:
     """Return the entries of an archive, whose kind its first bytes tell.
 

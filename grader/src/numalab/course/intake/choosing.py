@@ -31,7 +31,7 @@ from numalab.course.intake.taking import (
 from numalab.course.intake.trees import MADE_FOLDERS, Entry, Refused, folded, is_ignored, letters
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.variants import variant_name
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 SOLUTIONS = "solutions"
 # In a copy of the kit, with files that are nobody's work; the last two in one that was unpacked.

@@ -39,7 +39,7 @@ from numalab.course.intake.students import Person, clean_name
 from numalab.course.intake.trees import Entry, Refused, folded, read_limited
 from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
 from numalab.files import MIB
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 MARKERS = (".classroom50.yaml", ".classroom50.yml")
 SCORES = "scores.csv"

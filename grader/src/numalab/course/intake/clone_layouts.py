@@ -33,7 +33,7 @@ from numalab.course.intake.trees import (
 from numalab.course.intake.uploads import CollectionContext, Layout, StudentUpload, unassigned
 from numalab.course.records import Problem
 from numalab.errors import UserError
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 _CLASSROOM_FOLDER = "-submissions"
 _REMOTE = re.compile(r"^\s*url\s*=\s*(\S+)", re.MULTILINE)

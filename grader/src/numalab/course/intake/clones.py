@@ -12,7 +12,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from numalab.course.intake.trees import Refused, plain_file, read_limited
-from numalab.strangers.tools import TookTooLong, ToolLimits, run_limited
+from numalab.untrusted.tools import TookTooLong, ToolLimits, run_limited
 
 _REF = re.compile(r"ref: (refs/[\w./-]+)")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -20,7 +20,7 @@ _COMMITTER = re.compile(r"^committer .*> (\d{1,11}) ([+-])(\d\d)(\d\d)$", re.MUL
 _REFS_BYTES = 1 << 24
 _COMMIT_BYTES = 1 << 16
 _LIMITS = ToolLimits(
-    cpu_s=20, memory_bytes=8 << 30, file_bytes=1 << 20, said_bytes=_COMMIT_BYTES, wall_s=60.0
+    cpu_s=20, memory_bytes=8 << 30, file_bytes=1 << 20, output_bytes=_COMMIT_BYTES, wall_s=60.0
 )
 
 

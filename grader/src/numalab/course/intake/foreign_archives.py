@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 HEAD_BYTES = 8
 HAND_IN_INSTEAD = "hand in a .zip or a .tar.gz"

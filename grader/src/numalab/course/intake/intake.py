@@ -58,8 +58,8 @@ from numalab.course.zones import taken_moment
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
-from numalab.strangers.apart import Readers
-from numalab.strangers.visible import shown
+from numalab.untrusted.reader_pool import ReaderPool
+from numalab.untrusted.visible import shown
 from numalab.words import CountedStep, StepReport
 
 SCHEMA = 1
@@ -128,7 +128,7 @@ def import_submissions(
     with ExitStack() as stack:
         progress("reading the delivery")
         wanted = {name for lab in labs.values() for name in graded_names(lab)}
-        readers = stack.enter_context(Readers(READER))
+        readers = stack.enter_context(ReaderPool(READER))
         entries = _read_entries(collection, readers, stack, labs)
         about = CollectionContext(
             strip_suffix(collection.name),
@@ -160,7 +160,7 @@ def _import_layout(
     selection: _Selection,
     zones: _Zones,
     progress: StepReport,
-    readers: Readers,
+    readers: ReaderPool,
 ) -> Intake:
     people = [entry.person for entry in layout.uploads]
     students, known = identify(people, read_known(course.students))
@@ -248,7 +248,7 @@ class _Zones:
 
 
 def _read_entries(
-    collection: Path, readers: Readers, stack: ExitStack, labs: Mapping[str, Lab]
+    collection: Path, readers: ReaderPool, stack: ExitStack, labs: Mapping[str, Lab]
 ) -> tuple[Entry, ...]:
     """Return the entries of a collection. Raises UserError."""
     try:
@@ -358,7 +358,7 @@ def _apply_list(
 
 
 def _choose(
-    upload: StudentUpload, selection: _Selection, readers: Readers
+    upload: StudentUpload, selection: _Selection, readers: ReaderPool
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """Choose what is taken of one student's entries, archives included; return that, and
     problems."""
@@ -391,7 +391,7 @@ def _choose(
 
 
 def _members(
-    entry: Entry, folders: tuple[str, ...], readers: Readers, stack: ExitStack
+    entry: Entry, folders: tuple[str, ...], readers: ReaderPool, stack: ExitStack
 ) -> list[Entry]:
     """Return the members of a student's archive as entries in some folders. Raises Refused."""
     if entry.refused or entry.opener is None:

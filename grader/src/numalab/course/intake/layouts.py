@@ -44,7 +44,7 @@ from numalab.course.intake.uploads import (
 )
 from numalab.course.records import LATE_BY_CANVAS, Problem
 from numalab.errors import UserError
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 _MOODLE = re.compile(
     r"(?P<name>.*?)(?:_(?P<number>\d+))?_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<file>.*))?",

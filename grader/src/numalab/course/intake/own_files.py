@@ -14,8 +14,8 @@ from numalab.errors import UserError
 from numalab.grading.variant_installations import TICKET, TICKET_BYTES, parse_ticket
 from numalab.labs.seeds import Seed, seed_of_code
 from numalab.labs.variants import lab_of_variant
-from numalab.strangers.visible import shown
 from numalab.toml_files.tables import parse_table
+from numalab.untrusted.visible import shown
 
 _DIAGNOSIS_KEYS = ("lab", "for", "code", "answers")
 

@@ -26,7 +26,7 @@ from numalab.course.intake.students import Person, clean_name, keys_of
 from numalab.course.intake.trees import folded, letters
 from numalab.errors import UserError
 from numalab.files import NotPlain, read_plain
-from numalab.strangers.visible import shortened, visible
+from numalab.untrusted.visible import shortened, visible
 
 # Of columns, by what systems call them that have one language; Moodle's are in moodle_columns.py.
 _COLUMNS = {

@@ -19,7 +19,7 @@ from numalab.course.intake.trees import folded, nfc
 from numalab.course.records import Student
 from numalab.errors import UserError
 from numalab.files import read_json, write_json
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 SCHEMA = 1
 _MOST_LETTERS = 40

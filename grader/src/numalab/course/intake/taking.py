@@ -17,12 +17,12 @@ from numalab.grading.variant_installations import TICKET
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import (
     is_copy_name,
-    looks_like_kernel,
+    is_probably_kernel,
     meant_by,
     not_graded_words,
 )
-from numalab.strangers.text_kinds import kind_of_text
-from numalab.strangers.visible import shown
+from numalab.untrusted.text_kinds import kind_of_text
+from numalab.untrusted.visible import shown
 
 # Of the handout, in a folder that was handed in whole: left out without a word.
 _HANDED_OUT = frozenset(
@@ -128,7 +128,7 @@ def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")
     with entry.opener() as file:
         data = read_limited(file, FILE_BYTES, entry.name)
-    is_kernel = looks_like_kernel(entry.name, "c") or looks_like_kernel(entry.name, "fortran")
+    is_kernel = is_probably_kernel(entry.name, "c") or is_probably_kernel(entry.name, "fortran")
     kind = kind_of_text(data) if is_kernel or entry.name in KERNEL_FILES.values() else None
     if kind is not None and not kind.is_text:
         raise Refused(f"{name} {kind.why}")
@@ -180,7 +180,7 @@ def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
         found = [
             name
             for name in names
-            if looks_like_kernel(name, language) and name.casefold() not in _HANDED_OUT
+            if is_probably_kernel(name, language) and name.casefold() not in _HANDED_OUT
         ]
     return found or difflib.get_close_matches(required, names, n=1, cutoff=0.85)
 

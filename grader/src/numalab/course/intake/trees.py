@@ -19,7 +19,7 @@ from typing import IO, Literal, Protocol
 
 from numalab import files
 from numalab.files import NotPlain
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 from numalab.words import bytes_allowed
 
 # Deeper than any hand-in; a folder below it is not looked into.

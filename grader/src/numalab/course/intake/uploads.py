@@ -10,7 +10,7 @@ from pathlib import Path
 from numalab.course.intake.students import Person
 from numalab.course.intake.trees import Entry
 from numalab.course.records import Problem
-from numalab.strangers.visible import shown
+from numalab.untrusted.visible import shown
 
 NOTHING = "Nothing was handed in."
 

@@ -26,7 +26,7 @@ LEAVE_S = 60  # for what a killed command has left to end
 
 
 def worker_environment(installation: Installation) -> dict[str, str]:
-    return shell_variables.for_numalab() | {
+    return shell_variables.numalab_environment() | {
         "NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
 

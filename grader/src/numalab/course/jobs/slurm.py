@@ -205,7 +205,7 @@ def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
     """Run one of Slurm's commands. Raises NumalabError if it is missing."""
     try:
         return starting.run(
-            command, shell_variables.for_slurm() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
+            command, shell_variables.slurm_environment() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
             limit_s=COMMAND_LIMIT_S,
         )  # fmt: skip
     except FileNotFoundError as error:

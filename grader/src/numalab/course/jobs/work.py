@@ -34,8 +34,8 @@ from numalab.grading.turns import NODE_LIMIT_S
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES
 from numalab.processes import starting
-from numalab.strangers.tools import code_of
-from numalab.strangers.visible import shortened, visible
+from numalab.untrusted.tools import code_of
+from numalab.untrusted.visible import shortened, visible
 
 Json = dict[str, Any]
 LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says

@@ -11,7 +11,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import FILE_PLACING, PLACING
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import Evidence
-from numalab.labs.placing_goals import AS_IN_THE_LAB
+from numalab.labs.placing_goals import LAB_PLACING
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.figures.share_cells import draw_shares
 from numalab.reports.home_table import drawn_nodes, home_rows
@@ -31,7 +31,7 @@ def homes_figure(
     seen: Sequence[tuple[str, Evidence]],
     *,
     file: str | None = None,
-    owner: str = AS_IN_THE_LAB.owner,
+    owner: str = LAB_PLACING.owner,
     width_in: float = WIDTH_IN,
 ) -> Figure:
     """Of each of the sessions; file: of a program under a policy; owner: of OWNERS, whose each part

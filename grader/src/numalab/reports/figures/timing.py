@@ -27,7 +27,7 @@ def _unit(account: TimingAccount) -> tuple[float, str]:
     """What a margin of 1 is on the scale, and what the scale is called."""
     if EFFICIENCY.judges(account.criterion):
         criterion = account.criterion
-        return criterion.asked_share or 1.0, f"speed / {reference_name(criterion)}'s speed"
+        return criterion.required_share or 1.0, f"speed / {reference_name(criterion)}'s speed"
     if account.side.is_floor:
         return account.criterion.at_least or 1.0, "time / the solution's time"
     if CHAIN.judges(account.criterion):

@@ -38,8 +38,8 @@ from numalab.labs.variants import (
 )
 from numalab.learning.questions import load_questions
 from numalab.machines.gallery import gallery_folder, load_gallery
-from numalab.strangers.visible import visible_lines
 from numalab.teaching.viva.story import LabStory, Stage, Touched
+from numalab.untrusted.visible import visible_lines
 
 # ---- numalab's own texts -----------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from numalab.judging.page_rules import local_pages, touched_where_used
 from numalab.judging.principles import Principle
 from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
 from numalab.labs.hint_ladders import Ladder
-from numalab.strangers.visible import shortened
 from numalab.teaching.instructor_notes import SHORTEST_SAYS
 from numalab.teaching.viva.principles import CONTESTED
 from numalab.teaching.viva.story import LabStory, VivaQuestion
@@ -22,6 +21,7 @@ from numalab.teaching.viva.wording import (
     same_as_notes,
     value_words,
 )
+from numalab.untrusted.visible import shortened
 from numalab.words import listed
 
 MOST_MISTAKES = 2  # that are told as causes of what fails

@@ -11,10 +11,10 @@ from typing import Any
 from numalab.course.records import Json
 from numalab.draws import shuffled
 from numalab.judging.correctness_rules import correct
-from numalab.strangers.visible import shortened, visible
 from numalab.teaching.viva.principles import principle_of
 from numalab.teaching.viva.story import LabStory, VivaQuestion
 from numalab.teaching.viva.wording import evidence_line
+from numalab.untrusted.visible import shortened, visible
 from numalab.words import short
 
 MOST_SENTENCE = 240  # characters

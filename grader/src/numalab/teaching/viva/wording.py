@@ -12,8 +12,8 @@ from numalab.diagnosing.excerpts import strip_comments
 from numalab.evidence.touch import NOBODY, UNBOUND
 from numalab.judging.verdict import CriterionVerdict
 from numalab.reports.html_page import STATUS_WORDS
-from numalab.strangers.visible import shortened
 from numalab.teaching.viva.story import Listing, Stage, Touched, changed_files
+from numalab.untrusted.visible import shortened
 
 MOST_LINES = 8  # of a listing: three to five questions share a page
 MOST_COLUMNS = 72

@@ -17,8 +17,8 @@ from numalab.harness.interface import prototypes
 from numalab.harness.kernel_texts import misspelt_directives
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
-from numalab.strangers.tools import LOOK, TookTooLong, run_limited, told_by
-from numalab.strangers.visible import shown, visible, visible_json, visible_lines
+from numalab.untrusted.tools import TOOL_LIMITS, TookTooLong, output_of, run_limited
+from numalab.untrusted.visible import shown, visible, visible_json, visible_lines
 
 WHY = {
     "fifo": "is no plain file", "folder": "is a folder", "socket": "is no plain file",
@@ -112,19 +112,21 @@ def test_what_compilers_say_is_clean_and_short() -> None:
 
 # ---- time and memory -------------------------------------------------------------------------
 
-QUICK = replace(LOOK, cpu_s=1, memory_bytes=256 << 20, file_bytes=1 << 20, said_bytes=1 << 10)
+QUICK = replace(
+    TOOL_LIMITS, cpu_s=1, memory_bytes=256 << 20, file_bytes=1 << 20, output_bytes=1 << 10
+)
 
 
 def test_programs_come_to_their_end() -> None:
-    assert told_by(["echo", "x"], QUICK) == "x\n"
-    assert told_by(["sh", "-c", "while :; do :; done"], QUICK) == ""
-    assert told_by(["sh", "-c", "echo x; exit 1"], QUICK) == ""
-    assert told_by(["no such program"], QUICK) == ""
+    assert output_of(["echo", "x"], QUICK) == "x\n"
+    assert output_of(["sh", "-c", "while :; do :; done"], QUICK) == ""
+    assert output_of(["sh", "-c", "echo x; exit 1"], QUICK) == ""
+    assert output_of(["no such program"], QUICK) == ""
     code, said = run_limited(["yes"], QUICK)
     assert code != 0
     assert len(said) == 1 << 10
     hungry = ["python3", "-c", "x = bytearray(1 << 30); print(len(x))"]
-    assert told_by(hungry, QUICK) == ""
+    assert output_of(hungry, QUICK) == ""
     with pytest.raises(TookTooLong):
         run_limited(["sleep", "60"], replace(QUICK, wall_s=0.2))
 

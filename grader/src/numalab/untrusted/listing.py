@@ -1,4 +1,4 @@
-"""What a compiler or a linker said, in the columns that there are. Pure functions."""
+"""Fit the output of compilers and linkers into the columns of a terminal. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ import textwrap
 from collections.abc import Sequence
 from itertools import groupby
 
-# What is left of a line of source, and of the marks below one, as gcc, gfortran and clang write it.
+# What precedes a line of source and the marks below it, as gcc, gfortran and clang print them.
 _GUTTER = re.compile(r" *\d* *\| ?")
 CUT = "…"
 GOES_ON = f"(A line with {CUT} is whole in the file.)"
 
 
 def listing(text: str, columns: int) -> list[str]:
-    """Its lines, none wider than columns (20 or more). Sentences are wrapped. Lines of source and
-    the marks below them are cut alike, so that each mark stays below what it means; the last line
-    then says where the rest is."""
+    """Return the lines of a text, none wider than `columns` (20 or more).
+
+    Sentences are wrapped. Lines of source and the marks below them are cut alike, so that each mark
+    stays below what it points at; the last line then says where the rest is.
+    """
     lines: list[str] = []
     for is_source, group in groupby(text.splitlines(), key=_is_source):
         if is_source:
@@ -40,8 +42,8 @@ def _wrapped(line: str, columns: int) -> list[str]:
 
 
 def _cut(lines: Sequence[str], columns: int) -> list[str]:
-    """Source lines that follow each other, and marks, cut to the same stretch: from the beginning,
-    or where the first mark would be lost so, around it."""
+    """Return adjacent lines of source and marks, cut to the same columns: from the beginning, or
+    around the first mark where that would be cut off."""
     matches = [_GUTTER.match(line) for line in lines]
     gutter = max(match.end() for match in matches if match is not None)
     bodies = [line[gutter:] for line in lines]

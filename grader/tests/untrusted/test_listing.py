@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from numalab.strangers.listing import CUT, GOES_ON, listing
+from numalab.untrusted.listing import CUT, GOES_ON, listing
 
 GCC = (
     "kernel.c:7:{column}: warning: implicit declaration of function 'sqrt'"

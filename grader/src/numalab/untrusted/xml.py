@@ -1,4 +1,4 @@
-"""XML without what makes a small file cost much: entities, and elements too deep in others."""
+"""Parse XML, without what makes a small file expensive: entities, and elements nested too deep."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import IO, Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from numalab.strangers import apart
-from numalab.strangers.apart import Readers
-from numalab.strangers.server import Talk, Unreadable
+from numalab.untrusted import reader_pool
+from numalab.untrusted.reader_pool import ReaderPool
+from numalab.untrusted.reader_server import Connection, Unreadable
 
 DEEPEST = 64  # exports of hwloc have less than half of it
-LIMITS = apart.Limits(cpu_s=10, memory_bytes=1 << 30)
+LIMITS = reader_pool.Limits(cpu_s=10, memory_bytes=1 << 30)
 
 
 def parse(content: bytes) -> ElementTree.Element:
-    """The root. Raises Unreadable, and what expat raises for what is no XML: ExpatError, and
-    LookupError or ValueError for an encoding that nobody knows."""
+    """Return the root element.
+
+    Raises:
+        Unreadable: it declares entities, or nests elements deeper than DEEPEST.
+        ExpatError: it is no XML.
+        LookupError, ValueError: its encoding is not known.
+    """
     builder = ElementTree.TreeBuilder()
     parser = expat.ParserCreate()
     depth = 0
@@ -47,17 +52,18 @@ def parse(content: bytes) -> ElementTree.Element:
     return builder.close()
 
 
-def read(file: IO[bytes], options: dict[str, Any], talk: Talk) -> None:
-    """Tells nothing but that it came to its end, with whatever error."""
+def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
+    """Answer nothing, once the parser has come to its end, with or without an error."""
     del options
     with suppress(Unreadable, expat.ExpatError, LookupError, ValueError):
         parse(file.read())
-    talk.end()
+    connection.send_end()
 
 
 def parsed(content: bytes) -> ElementTree.Element:
-    """As parse, after it was tried in a process of its own. Raises OSError, too."""
-    with Readers("xml") as readers, tempfile.TemporaryFile() as file:
+    """Parse XML that a process of its own could parse within LIMITS. Raises what parse() raises,
+    and OSError where no process can be started."""
+    with ReaderPool("xml") as readers, tempfile.TemporaryFile() as file:
         file.write(content)
         with readers.read(file, {}, LIMITS) as reading:
             for _ in reading.answer():

@@ -1,13 +1,13 @@
-"""Has a file of a stranger read by a process of its own, with limits.
+"""Read an untrusted file in a process of its own, with limits.
 
     with Readers("archives") as readers:
         reading = readers.read(file, options, limits)
         for part in reading.answer():
             ...
 
-Python's library reads archives, TOML and XML by code that nobody has bounded: a header of a few
-bytes can cost it hours, or all memory. In a process with limits that costs one refusal. What a
-reader takes is counted as processor time, so that a node that pauses refuses nobody.
+Python's library reads archives, TOML and XML without bounds: a header of a few bytes can cost it
+hours, or all memory. In a process with limits that costs one refusal. A reader's time is limited as
+CPU time, so that a machine that pauses does not make files unreadable.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from pathlib import Path
 from typing import IO, Any
 
 from numalab.processes import shell_variables, starting
-from numalab.strangers import server
-from numalab.strangers.server import FRAME, PART, REFUSED, REQUEST, STARTED, Unreadable
-from numalab.strangers.visible import visible
+from numalab.untrusted import reader_server
+from numalab.untrusted.reader_server import FRAME, PART, REFUSED, REQUEST, STARTED, Unreadable
+from numalab.untrusted.visible import visible
 from numalab.words import bytes_allowed
 
-_SERVER = Path(server.__file__)
-# Of one answer, by the clock: only for what takes no processor time, such as a disk that is gone.
+_SERVER = Path(reader_server.__file__)
+# By the clock, for one answer: only against waits without CPU time, as for a disk that is gone.
 _WALL_LIMIT_S = 900.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one reader: processor time, memory in all, and the size of a file that it writes."""
+    """Limits of one reader: CPU time in s, address space, and the size of each file it writes."""
 
     cpu_s: int
     memory_bytes: int
@@ -45,7 +45,7 @@ class Limits:
 
 
 class Reading:
-    """One file that is being read."""
+    """The client's end of the connection to a reader, which reads one file."""
 
     def __init__(self, connection: socket.socket, limits: Limits) -> None:
         self._connection, self._limits = connection, limits
@@ -62,12 +62,13 @@ class Reading:
         self._connection.close()  # its reader ends, unless it is stuck, and then at its limit
 
     def ask(self, first: int, second: int) -> None:
-        """Two numbers, of which the reader makes what it likes; then look at answer."""
-        with suppress(OSError):  # it is gone: the answer tells
+        """Send two numbers, whose meaning is the reader's own; answer() then has the reply."""
+        with suppress(OSError):  # the reader is gone, which answer() reports
             self._connection.sendall(REQUEST.pack(first, second))
 
     def answer(self) -> Iterator[bytes]:
-        """In parts, to its end. Raises Unreadable, also where the reader met its limits."""
+        """Yield the parts of an answer, to its end. Raises Unreadable, also where the reader met
+        its limits."""
         while True:
             kind, length = FRAME.unpack(self._received(FRAME.size))
             content = self._received(length)
@@ -103,14 +104,15 @@ class Reading:
         return bytes(got)
 
 
-class Readers:
-    """Readers of one kind, by the module of this package that they run."""
+class ReaderPool:
+    """Starts readers of one kind, as forks of one process; for a `with` statement. module: of this
+    package, whose read() each of them runs."""
 
     def __init__(self, module: str) -> None:
         self._module = module
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Readers:
+    def __enter__(self) -> ReaderPool:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -123,24 +125,32 @@ class Readers:
         with theirs:
             self._process = starting.start(
                 [sys.executable, "-I", "-S", str(_SERVER), str(theirs.fileno()), self._module],
-                shell_variables.for_observers(),
+                shell_variables.observer_environment(),
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
 
     def read(self, file: IO[bytes], options: Mapping[str, Any], limits: Limits) -> Reading:
-        """Begins to read a file from its start. Raises OSError where no process can be had."""
+        """Start a reader of a file, from its beginning.
+
+        Args:
+            options: passed to the module's read(), as JSON.
+            limits: those of this reader.
+
+        Raises:
+            OSError: no process can be started.
+        """
         file.flush()
         file.seek(0)
-        asked = {"options": options, "limits": asdict(limits)}
+        request = {"options": options, "limits": asdict(limits)}
         try:
             if self._process is None:
                 self._start()
             ours, theirs = socket.socketpair()
             with theirs:
                 descriptors = [file.fileno(), theirs.fileno()]
-                socket.send_fds(self._channel, [json.dumps(asked).encode()], descriptors)
+                socket.send_fds(self._channel, [json.dumps(request).encode()], descriptors)
         except OSError as error:
-            # Not of a kind that says something of a file.
+            # A plain OSError: a FileNotFoundError and its like would be taken for the file's.
             raise OSError(f"no process can be started to read a file: {error}") from error
         return Reading(ours, limits)

@@ -7,9 +7,8 @@ import re
 import pytest
 
 from numalab.harness.interface import prototypes
-from numalab.harness.symbols import Symbols
-from numalab.harness.watched import (
-    TOLD,
+from numalab.harness.race_coverage import (
+    REDIRECTED,
     accesses_complaint,
     calls_complaint,
     intercepted,
@@ -17,6 +16,7 @@ from numalab.harness.watched import (
     unfollowed_complaint,
     unseen_call,
 )
+from numalab.harness.symbols import Symbols
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import Lab
 
@@ -168,12 +168,12 @@ def test_what_a_contract_declares_is_no_librarys(
 def test_a_function_of_which_nobody_tells_is_named(name: str) -> None:
     assert unseen_call(["sqrt", name], frozenset()) == name
     assert unseen_call([name], intercepted([f"___interceptor_{name}"])) is None
-    asked = Symbols(frozenset(), frozenset({name, "__tsan_write8", "numalab_note_access"}))
-    said = calls_complaint(asked, frozenset(), "kernel.c")
+    undefined = Symbols(frozenset(), frozenset({name, "__tsan_write8", "numalab_note_access"}))
+    said = calls_complaint(undefined, frozenset(), "kernel.c")
     assert said is not None and said.startswith(f"kernel.c calls {name}, ")
 
 
 def test_what_is_called_in_the_c_librarys_stead_is_one_list() -> None:
     listed = (find_installation("gnu").root / "common/cmake/AddLab.cmake").read_text()
     match = re.search(r"set\(watched ([^)]*)\)", listed)
-    assert match is not None and set(match[1].split()) == TOLD
+    assert match is not None and set(match[1].split()) == REDIRECTED

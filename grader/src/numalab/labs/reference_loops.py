@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from numalab.toml_files.tables import Table
 
-LIGHTSPEED_KEYS = ("part", "flops_per_element", "none")
+REFERENCE_LOOP_KEYS = ("part", "flops_per_element", "none")
 
 
 @dataclass(frozen=True)
-class Lightspeed:
+class ReferenceLoop:
     """Of one timed kernel. part: as criteria name it, None: the lab's only one;
     flops_per_element: of a repetition, over n elements; None: there is no probe, and none says
     why, as the rest of a sentence."""
@@ -26,7 +26,7 @@ class Lightspeed:
         return self.flops_per_element is not None
 
 
-def _read(table: Table) -> Lightspeed:
+def _read(table: Table) -> ReferenceLoop:
     flops = table.maybe("flops_per_element", lambda key: table.number(key, least=0.0))
     none = table.maybe("none", table.text)
     if (flops is None) == (none is None):
@@ -34,18 +34,18 @@ def _read(table: Table) -> Lightspeed:
             "[[lightspeed]] needs either 'flops_per_element', where the kit has a probe, or "
             "'none', which says why it has not"
         )
-    return Lightspeed(table.maybe("part", table.text), flops, none or "")
+    return ReferenceLoop(table.maybe("part", table.text), flops, none or "")
 
 
-def read_lightspeed(
+def read_reference_loops(
     tables: Sequence[Table],
     parts: Collection[str | None],
     is_launched: bool,
     launched_parts: Collection[str | None],
-) -> tuple[Lightspeed, ...]:
+) -> tuple[ReferenceLoop, ...]:
     """parts: of the lab; is_launched: its kernels are MPI ranks; launched_parts: of which launches
     are compared. Fails in the table that is wrong."""
-    found: dict[str | None, Lightspeed] = {}
+    found: dict[str | None, ReferenceLoop] = {}
     for table in tables:
         read = _read(table)
         part = read.part

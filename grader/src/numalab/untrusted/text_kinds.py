@@ -1,5 +1,5 @@
-"""What a file is that was handed in as a program's text and is none: told in one sentence, where a
-compiler would only cite its first line."""
+"""Recognise files that were handed in as a program's text and are something else, so that one
+sentence says so where a compiler would only cite the first line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-# By the first bytes; in a text that a compiler takes none of them can stand there.
+# By the first bytes, with which no text begins that a compiler accepts.
 _HEADS: Mapping[bytes, str] = {
     b"%PDF-": "a PDF document",
     b"%!PS": "a PostScript document",
@@ -44,18 +44,22 @@ _DIFF = re.compile(
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
 _ENTITY = re.compile(r"^[ \t]*#[ \t]*include[ \t]*&(?:lt|quot|#\d+);", re.M)
-# In lines as mails have them; each has its end, so that no part is looked at twice.
+# In lines as mails have them. Each ends, so that no part is matched twice.
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]*={0,2}\s*")
-# Of one that is not closed to the end, so that none is looked for twice.
+# One that is not closed goes to the end, so that no end is searched twice.
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|![^\n]*", re.S)
 _TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
 
 
 @dataclass(frozen=True)
-class Kind:
-    """why: what follows a file's name in a sentence, without a full stop; is_text: whether
-    it is a program's text all the same; is_marked: in which something stands that no program has,
-    of a merge or of Markdown."""
+class TextKind:
+    """What a file is.
+
+    Attributes:
+        why: what follows the file's name in a sentence, without a full stop.
+        is_text: it is a program's text all the same.
+        is_marked: it has marks of a merge or of Markdown.
+    """
 
     why: str
     is_text: bool
@@ -63,7 +67,7 @@ class Kind:
 
 
 def _wide(data: bytes) -> str:
-    """UTF-16 or UTF-32, by a mark or by where the bytes are 0; empty: neither."""
+    """Return "UTF-16" or "UTF-32", by a byte order mark or by where bytes are 0; empty: neither."""
     if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         return "UTF-32"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -83,7 +87,7 @@ def _line(text: str, place: int) -> int:
 
 
 def _marks(text: str) -> str:
-    """What a merge or Markdown has left in a program, with its line; empty: nothing."""
+    """Return what a merge or Markdown has left in a program, with its line; empty: nothing."""
     conflict = [found.group()[0] for found in _CONFLICT.finditer(text)]
     if {"<", "=", ">"} <= set(conflict):
         first = _CONFLICT.search(text)
@@ -103,8 +107,8 @@ def _marks(text: str) -> str:
 
 @cache
 def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """What a word processor or a web page puts into a program, and its name in a sentence."""
-    # Blanks, ends of lines and what is not seen at all, of Unicode.
+    """Return patterns of what a word processor puts into a program, each with its name."""
+    # Unicode's blanks, ends of lines and characters that are not visible at all.
     blanks = "".join(
         c for c in map(chr, range(0xA0, 0x10000))
         if unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cf")
@@ -118,7 +122,8 @@ def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def _odd_characters(text: str) -> str:
-    """What a word processor has put into a program, with its line; empty: nothing."""
+    """Return what a word processor or web page has put into a program, with its line; empty:
+    nothing."""
     # As many lines as before, so that numbers hold.
     code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
     for pattern, what in () if text.isascii() else _odd_patterns():
@@ -139,30 +144,32 @@ def _odd_characters(text: str) -> str:
     return ""
 
 
-def kind_of_text(data: bytes) -> Kind | None:
-    """What a file is that should be a program's text; None: nothing speaks against it."""
+def kind_of_text(data: bytes) -> TextKind | None:
+    """Return what a file is that should be a program's text; None: nothing speaks against it."""
     head = data.removeprefix(_BOM)
     for start, what in _HEADS.items():
         if head.lstrip(b" \t\r\n").startswith(start):
-            return Kind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
+            return TextKind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
     wide = _wide(data)
     if wide:
-        return Kind(f"is text in {wide}, which compilers do not read; save it in UTF-8", True)
+        return TextKind(f"is text in {wide}, which compilers do not read; save it in UTF-8", True)
     if b"\0" in data:
-        return Kind(f"is not a text file; {_TEXT_INSTEAD}", False)
+        return TextKind(f"is not a text file; {_TEXT_INSTEAD}", False)
     for pattern, what in (
         (_HTML, "a web page (HTML)"), (_XML, "an XML document"),
         (_NOTEBOOK, "a Jupyter notebook"), (_DIFF, "a diff, which says what to change,"),
     ):  # fmt: skip
         if pattern.match(head):
-            return Kind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
+            return TextKind(f"is {what} and no program text; {_TEXT_INSTEAD}", False)
     if _BASE64.fullmatch(head):
-        return Kind(f"is text in Base64, as mails carry files; {_TEXT_INSTEAD}", False)
+        return TextKind(f"is text in Base64, as mails carry files; {_TEXT_INSTEAD}", False)
     if b"\r" in head and b"\n" not in head:
-        return Kind("has the line ends of old Macs (CR alone); save it with those of Linux", True)
+        return TextKind(
+            "has the line ends of old Macs (CR alone); save it with those of Linux", True
+        )
     text = head.decode("utf-8", "replace")
     why = _marks(text)
     if why:
-        return Kind(why, True, True)
+        return TextKind(why, True, True)
     why = _odd_characters(text)
-    return Kind(why, True) if why else None
+    return TextKind(why, True) if why else None

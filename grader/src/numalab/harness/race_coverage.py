@@ -13,13 +13,13 @@ from numalab.files import read_text
 from numalab.harness.interface import prototypes
 from numalab.harness.symbols import Symbols, instrumented_complaint, is_instrumented, read_symbols
 from numalab.labs.declaration import KERNEL_FILES
-from numalab.strangers.visible import visible
+from numalab.untrusted.visible import visible
 
 # ---- functions of libraries ----------------------------------------------------------
 
 
 # As common/cmake/AddLab.cmake redirects them.
-TOLD = frozenset(
+REDIRECTED = frozenset(
     {
         "memcpy", "mempcpy", "memmove", "memset", "bcopy", "bzero", "strcpy", "stpcpy", "strncpy",
         "__memcpy_chk", "__mempcpy_chk", "__memmove_chk", "__memset_chk", "__strcpy_chk",
@@ -79,14 +79,14 @@ def intercepted(defined: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def unseen_call(asked: Iterable[str], known: frozenset[str]) -> str | None:
+def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
     """The first function, by name, of which nobody sees what it stores. asked: what a kernel's
-    object asks for; known: what is seen of libraries beside TOLD."""
-    for name in sorted(asked):
+    object asks for; known: what is seen of libraries beside REDIRECTED."""
+    for name in sorted(undefined):
         plain = name.split("@")[0]
         in_c = plain.removesuffix("_")  # as Fortran calls it
         if not (
-            {plain, in_c} & (TOLD | known)
+            {plain, in_c} & (REDIRECTED | known)
             or any(re.fullmatch(_ALLOWED, one) for one in (plain, in_c))
         ):
             return plain
@@ -229,10 +229,10 @@ def text_complaint(text: str, is_all: bool) -> str | None:
     return None
 
 
-def _is_printed(tokens: Sequence[_Token], at: int) -> bool:
+def _is_printed(tokens: Sequence[_Token], index: int) -> bool:
     """Whether it is an attribute by such a name."""
-    before = tokens[at - 1].text if at else ""
-    return tokens[at].text in _PRINTED and before in ("(", ",", ":")
+    before = tokens[index - 1].text if index else ""
+    return tokens[index].text in _PRINTED and before in ("(", ",", ":")
 
 
 def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
@@ -249,10 +249,10 @@ def _is_plain(name: str) -> bool:
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
-def _is_harmless(tokens: Sequence[_Token], at: int, is_all: bool) -> bool:
+def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
     """Whether assembler touches no memory, or is but the name of something declared. is_all: as of
     text_complaint; else what can only stand in a function is let through."""
-    first = at + 1
+    first = index + 1
     while first < len(tokens) and tokens[first].text in _QUALIFIERS:
         first += 1
     strings = _strings(tokens, first + 1)
@@ -260,11 +260,11 @@ def _is_harmless(tokens: Sequence[_Token], at: int, is_all: bool) -> bool:
     at_end = first + 1 + len(strings)
     behind = tokens[at_end : at_end + 1]
     ends = bool(behind) and behind[0].text == ")"
-    before = tokens[at - 1] if at else None
+    before = tokens[index - 1] if index else None
     is_declared = before is not None and (
         before.text in (")", "]") or (before.is_word and before.text not in ("else", "do"))
     )
-    is_statement = first > at + 1 or not ends or not is_declared
+    is_statement = first > index + 1 or not ends or not is_declared
     if not is_all and is_statement:
         return True
     if not strings or not (ends or (behind and behind[0].text == ":")):
@@ -306,7 +306,7 @@ _WRITE_A_LOOP = (
 
 def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str | None:
     """symbols: of a kernel; known: as of unseen_call."""
-    call = unseen_call((name for name in symbols.asked if not is_instrumented(name)), known)
+    call = unseen_call((name for name in symbols.undefined if not is_instrumented(name)), known)
     if call is None:
         return None
     return visible(

@@ -1,7 +1,7 @@
-"""Reads archives, in a process of its own: zip, and tar as it is or compressed.
+"""Read archives, in a process of its own: zip, and tar as it is or compressed.
 
-Limits are counted on what has been read, since headers can say anything. A member is a stream;
-what is no plain file, or encrypted, is told and never opened.
+Limits are counted on what has been read, since headers can claim anything. A member is a stream.
+Members that are no plain files, or encrypted, are listed and never opened.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, NamedTuple
 
-from numalab.strangers.server import Talk, Unreadable
+from numalab.untrusted.reader_server import Connection, Unreadable
 from numalab.words import bytes_allowed
 
 _CHUNK_BYTES = 1 << 16
-# Of each, a ratio is no sign of anything: a few lines of equal text.
+# A smaller archive may have any ratio: a few lines of equal text pack very well.
 RATIO_FROM_BYTES = 1 << 20
 # The least a zip's directory takes for a member, and what long names and fields may add.
 _DIRECTORY_ENTRY_BYTES = 46 + 512
 _XZ_MEMORY_BYTES = 128 << 20
-_MOST_NAME = 5_000  # characters that are passed on; far shorter ones are refused as too long
-_AT_ONCE = 1_000  # members that are told in one part
-CLOSE = 0xFFFFFFFF  # asked for in the place of a number of bytes; 0: open it
+_MOST_NAME = 5_000  # characters that are passed on; far shorter names are refused as too long
+MEMBERS_PER_PART = 1_000  # of an answer
+CLOSE = 0xFFFFFFFF  # requested in place of a number of bytes; 0: open the member
 
 _DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, struct.error,
@@ -39,8 +39,14 @@ _DAMAGED = (
 
 
 class Member(NamedTuple):
-    """kind: file, folder, link or special; refused: why it must not be read, as what follows its
-    name in a sentence; packed_bytes: what it takes in the archive."""
+    """A member of an archive.
+
+    Attributes:
+        name: its path in the archive.
+        kind: file, folder, link or special.
+        refused: why it must not be read, in words that go on from its name; empty: it may.
+        packed_bytes: what it takes in the archive.
+    """
 
     name: str
     kind: str
@@ -51,34 +57,37 @@ class Member(NamedTuple):
 _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
 
 
-def read(file: IO[bytes], options: dict[str, Any], talk: Talk) -> None:
-    """options: members and expanded_bytes, of the archive at most; ratio, of what is read to what
-    that took. Tells the members as lists of Member in JSON, and then of each as many bytes as are
-    asked for (member's number, number of bytes)."""
+def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
+    """Answer with the archive's members, as lists of Member in JSON, and then each request (a
+    member's index, a number of bytes) with the next bytes of that member.
+
+    options: `members` and `expanded_bytes`, the most that the archive may have; `ratio`, the most
+    that its expanded size may be over its own. Raises Unreadable.
+    """
     openers: list[Callable[[], IO[bytes] | None]] = []
-    told: list[Member] = []
+    listed: list[Member] = []
     try:
         for member, opener in _members(file, options):
             openers.append(opener)
-            told.append(member._replace(name=member.name[:_MOST_NAME]))
+            listed.append(member._replace(name=member.name[:_MOST_NAME]))
             if len(openers) > options["members"]:
                 raise Unreadable(f"has more than {options['members']} members")
-            if len(told) == _AT_ONCE:
-                talk.part(json.dumps(told).encode())
-                told = []
+            if len(listed) == MEMBERS_PER_PART:
+                connection.send_part(json.dumps(listed).encode())
+                listed = []
     except _DAMAGED as error:
-        raise Unreadable(f"is damaged: {_said(error)}") from error
-    if told:
-        talk.part(json.dumps(told).encode())
-    talk.end()
+        raise Unreadable(f"is damaged: {_error_text(error)}") from error
+    if listed:
+        connection.send_part(json.dumps(listed).encode())
+    connection.send_end()
     opened: dict[int, IO[bytes]] = {}
-    while (asked := talk.request()) is not None:
+    while (request := connection.next_request()) is not None:
         try:
-            _answer(*asked, openers, opened, talk)
+            _answer(*request, openers, opened, connection)
         except _DAMAGED as error:
-            talk.refuse(f"is damaged: {_said(error)}")
+            connection.refuse(f"is damaged: {_error_text(error)}")
         except MemoryError:
-            talk.refuse("needs too much memory to be read")
+            connection.refuse("needs too much memory to be read")
 
 
 def _answer(
@@ -86,7 +95,7 @@ def _answer(
     count: int,
     openers: list[Callable[[], IO[bytes] | None]],
     opened: dict[int, IO[bytes]],
-    talk: Talk,
+    connection: Connection,
 ) -> None:
     if count in (0, CLOSE):
         if index in opened:
@@ -95,11 +104,11 @@ def _answer(
         if member is not None:
             opened[index] = member
     else:
-        talk.part(opened[index].read(min(count, _CHUNK_BYTES)))
-    talk.end()
+        connection.send_part(opened[index].read(min(count, _CHUNK_BYTES)))
+    connection.send_end()
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return str(error)[:200] or type(error).__name__
 
 
@@ -118,15 +127,15 @@ def _members(file: IO[bytes], options: dict[str, Any]) -> Iterator[_Opened]:
 
 
 def _check_directory(file: IO[bytes], members: int) -> None:
-    """Python reads a zip's whole directory at once: none that is larger than its members can
-    need. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
+    """Refuse a zip whose directory is larger than so many members can need, since Python reads the
+    whole directory at once. Raises Unreadable. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
     size = file.seek(0, 2)
     file.seek(max(0, size - (1 << 16) - 22 - 20 - 56))  # a comment, and the three last records
     tail = file.read()
     file.seek(0)
     end = tail.rfind(b"PK\5\6")
     if end < 0 or len(tail) - end < 22:
-        return  # no zip, as will be told
+        return  # no zip, as the library will say
     directory_bytes = struct.unpack_from("<L", tail, end + 12)[0]
     if end >= 76 and tail[end - 20 :].startswith(b"PK\6\7"):  # the size is in a longer record
         directory_bytes = struct.unpack_from("<Q", tail, end - 76 + 40)[0]
@@ -135,8 +144,8 @@ def _check_directory(file: IO[bytes], members: int) -> None:
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
-    """A member's name. Without the flag for UTF-8 it is in code page 437 by the standard, and in
-    UTF-8 by the habit of macOS and others."""
+    """Return a member's name. Without the flag for UTF-8 it is in code page 437 by the standard,
+    and in UTF-8 by the habit of macOS and others."""
     if info.flag_bits & 0x800:
         return info.filename
     try:
@@ -168,7 +177,8 @@ def _zip_members(file: IO[bytes], members: int) -> Iterator[_Opened]:
 
 
 def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """With a limit on memory, which lzma.open has not: a header can ask for gigabytes."""
+    """Yield what an xz file expands to, with a limit on memory, which lzma.open lacks: a header can
+    ask for gigabytes."""
     data = file.read(_CHUNK_BYTES)
     while data:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)
@@ -183,7 +193,8 @@ def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
-    """Of what is compressed; None: it is not, or not in a way that is known."""
+    """Return an iterator over what a file expands to; None: it is not compressed, or in an unknown
+    way. start: its first bytes."""
     source: IO[bytes]
     if start.startswith(b"\x1f\x8b"):
         source = gzip.GzipFile(fileobj=file, mode="rb")  # type: ignore[assignment]
@@ -197,7 +208,7 @@ def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
 def _plain_tar(
     file: IO[bytes], start: bytes, size: int, options: dict[str, Any]
 ) -> tarfile.TarFile:
-    """Decompressed once, into a file without a name."""
+    """Return a tar archive, decompressed into a file without a name. Raises Unreadable."""
     chunks = _chunks(file, start)
     if chunks is None:
         if start[257:262] != b"ustar":

@@ -15,10 +15,10 @@ from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.labs.prediction import BadPrediction, read_predictions
 from numalab.machines.machine_file import parse_machine
-from numalab.strangers import apart, toml
-from numalab.strangers import xml as strangers_xml
-from numalab.strangers.visible import visible
 from numalab.toml_files.tables import parse_table
+from numalab.untrusted import reader_pool, toml
+from numalab.untrusted import xml as untrusted_xml
+from numalab.untrusted.visible import visible
 
 TOMLS = {
     "digits": ("ranks = " + "9" * 5_000, "line 2.*more digits"),
@@ -175,8 +175,8 @@ def test_sets_of_many_words(installation: Installation, tmp_path: Path) -> None:
 def test_xml_that_takes_too_long_is_refused(
     installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = apart.Limits(cpu_s=1, memory_bytes=100 << 20)
-    monkeypatch.setattr(strangers_xml, "LIMITS", limits)
+    limits = reader_pool.Limits(cpu_s=1, memory_bytes=100 << 20)
+    monkeypatch.setattr(untrusted_xml, "LIMITS", limits)
     path = tmp_path / "node.xml"
     path.write_text(export("<object/>" * 1_500_000))
     with pytest.raises(UserError, match=r"can't be read within 1 s|too much memory"):

@@ -1,8 +1,8 @@
-"""What strangers have written, as it may be shown on a terminal or a page.
+"""Make untrusted text safe to show on a terminal or a page.
 
-A control character steers a terminal (ESC, and after it anything up to the clipboard), others turn
-the writing direction round or can't be seen at all. They are shown by their number. Text is
-cleaned where it comes in, so that whatever shows it need not think of it.
+Control characters steer a terminal (ESC, and after it anything up to the clipboard); others reverse
+the direction of writing or are invisible. They are shown by their number. Text is cleaned where it
+comes in, so that whatever shows it need not do it again.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ import re
 import unicodedata
 from typing import Any
 
-# Characters that Python calls printable and nobody sees: fillers, joiners, variation selectors.
+# Characters that Python calls printable and that are invisible: fillers, joiners, variation
+# selectors.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
                     "\U000e0100-\U000e01ef]")  # fmt: skip
-# In JSON text of ours: an escape, or a character that may have to be shown by its number.
+# In JSON that numalab writes: an escape, or a character that may have to be shown by its number.
 _SUSPECT = re.compile(r"\\u|[^\x20-\x7e\n]")
 TAB_COLUMNS = 8  # as compilers count when they put a mark below a column
 
 
-def _is_seen(text: str) -> bool:
+def _is_plain(text: str) -> bool:
     return text.isprintable() and _BLANK.search(text) is None
 
 
 def _character(char: str) -> str:
-    if _is_seen(char):
+    if _is_plain(char):
         return char
     if unicodedata.category(char) == "Zs":
         return " "
@@ -35,20 +36,22 @@ def _character(char: str) -> str:
 
 
 def visible(text: str) -> str:
-    """On one line: \\x1b for ESC, <U+202E> for what turns the writing round."""
-    return text if _is_seen(text) else "".join(map(_character, text))
+    """Return a text on one line, with invisible and steering characters as their numbers: \\x1b for
+    ESC, <U+202E> for the one that reverses the direction of writing."""
+    return text if _is_plain(text) else "".join(map(_character, text))
 
 
 def visible_lines(text: str) -> str:
-    """As visible, of each line; line ends stay, and tabs are blanks."""
-    if _is_seen(text):
+    """Return a text with each line as visible() has it; line ends stay, tabs become blanks."""
+    if _is_plain(text):
         return text
     lines = (line.removesuffix("\r").expandtabs(TAB_COLUMNS) for line in text.split("\n"))
     return "\n".join(map(visible, lines))
 
 
 def shown(name: str | tuple[str, ...], most: int = 80) -> str:
-    """A stranger's name in a message: on one line, and not without end. A path by its parts."""
+    """Return an untrusted name for a message: visible, and at most `most` characters. name: a text,
+    or the parts of a path."""
     text = name if isinstance(name, str) else "/".join(name)
     return shortened(visible(text[: most + 1]) if len(text) > most else visible(text), most)
 
@@ -58,7 +61,8 @@ def shortened(text: str, most: int) -> str:
 
 
 def visible_json(value: Any) -> Any:
-    """The same value with all of its texts as visible_lines has them; keys are its writer's."""
+    """Return a JSON value with all of its texts as visible_lines has them; keys stay, since
+    numalab's own programs write them."""
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, dict):
@@ -67,5 +71,5 @@ def visible_json(value: Any) -> Any:
 
 
 def may_hide(json_text: str) -> bool:
-    """Whether texts in it may need visible_json: looking is cheaper than doing."""
+    """Tell whether texts in a JSON text may need visible_json, which costs far more than this."""
     return _SUSPECT.search(json_text) is not None
