@@ -34,8 +34,8 @@ from sessions import generation_of_times, timing_criterion
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, Json
-from numalab.grading.session import Session
-from numalab.grading.timing import kits_own_session
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.timing import solution_grading
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
 from numalab.judging import planner
@@ -162,11 +162,11 @@ class Recorded:
         return [line for line in lines if all(line[k] == v for k, v in self.key.items())]
 
 
-def _solution_session(installation: Installation, lab: Lab, how: How, node: Json) -> Session:
-    return kits_own_session(installation, lab, how.language, how.effort, node, lambda step: None)
+def _solution_session(installation: Installation, lab: Lab, how: How, node: Json) -> Grading:
+    return solution_grading(installation, lab, how.language, how.effort, node, lambda step: None)
 
 
-def _generations(session: Session, timed: Timed) -> Iterator[dict[str, list[float]]]:
+def _generations(session: Grading, timed: Timed) -> Iterator[dict[str, list[float]]]:
     """Times by role, generation after generation. Raises NumalabError."""
     for evidence in generations_of(session, timed):
         generation = evidence.of(GENERATION)[-1]

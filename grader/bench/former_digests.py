@@ -27,7 +27,7 @@ TABLE = Path("grader", "src", "numalab", "grading", "former_digests.toml")
 PRINT_DIGESTS = """
 import json, sys
 from pathlib import Path
-from numalab.grading.kit_digests import measured_by
+from numalab.grading.numalab_digests import measured_by
 from numalab.installation import Installation
 from numalab.labs.variants import names_with_variants
 installation = Installation(Path(sys.argv[1]))

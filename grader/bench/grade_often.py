@@ -24,8 +24,8 @@ from series import Appender, lines_of
 
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import Json
-from numalab.grading import handed_in
-from numalab.grading.session import Session
+from numalab.grading import handed_files
+from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import take_times
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
@@ -72,12 +72,12 @@ def grade_once(installation: Installation, lab: Lab, variant: str, how: How, nod
         "solution": installation.solution_folder(lab.name),
         "handout": installation.pristine_folder(lab.name),
     }
-    session = Session(
+    session = Grading(
         installation, lab, language, variant, folders[variant], how.effort, node,
         lambda step: None, afresh=True,
     )  # fmt: skip
     start_s = time.monotonic()
-    handed_in.read_files(session)
+    handed_files.read_files(session)
     if not session.build():
         raise NumalabError(f"the {variant} of {lab.name} does not build")
     take_times(session)

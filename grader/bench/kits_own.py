@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence
-from numalab.grading.session import Session
-from numalab.grading.timing import time_kits_own
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.timing import time_solution
 from numalab.harness.build import build_targets
 from numalab.judging import planner
 from numalab.judging.planner import Timed
 
 
-def generations_of(session: Session, timed: Timed) -> Iterator[Evidence]:
+def generations_of(session: Grading, timed: Timed) -> Iterator[Evidence]:
     """As many as are asked for, as time_kits_own yields them; their programs are built now.
     session: of the solution, with its files read. Raises NumalabError."""
     needed = planner.timing_roles(session.lab, session.evidence, timed)
@@ -23,4 +23,4 @@ def generations_of(session: Session, timed: Timed) -> Iterator[Evidence]:
         session.installation,
         sorted(programs | {session.installation.monitor(session.lab.name).name}),
     )
-    return time_kits_own(session, timed, roles)
+    return time_solution(session, timed, roles)

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Generation, Json
-from numalab.grading.session import Session
-from numalab.grading.timing import kits_own_session, time_kits_own
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.timing import solution_grading, time_solution
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
@@ -37,7 +37,7 @@ class Course:
     """One solution beside the probe, and its generations."""
 
     name: str
-    session: Session
+    session: Grading
     runs: Iterator[Evidence]
     generations: list[Generation] = field(default_factory=list)
 
@@ -78,7 +78,7 @@ def courses_of(
     for lab in labs:
         for found in lab.lightspeed:
             for language in LANGUAGES if found.has_probe else ():
-                session = kits_own_session(
+                session = solution_grading(
                     installation, lab, language, effort, node, lambda step: None
                 )
                 roles = (SOLUTION, PROBE)
@@ -87,7 +87,7 @@ def courses_of(
                     installation, sorted(programs | {installation.monitor(lab.name).name})
                 )
                 name = " ".join(filter(None, (lab.number, found.part, language)))
-                yield Course(name, session, time_kits_own(session, Timed(found.part), roles))
+                yield Course(name, session, time_solution(session, Timed(found.part), roles))
 
 
 def told(course: Course) -> str:

@@ -25,8 +25,8 @@ from series import Appender, lines_of
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Json
 from numalab.evidence.run_formats import TimingRun
-from numalab.grading.session import Session
-from numalab.grading.timing import kits_own_session
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.timing import solution_grading
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
@@ -43,7 +43,7 @@ class Timed:
     is the solution, too."""
 
     name: str
-    session: Session
+    session: Grading
     generations: Iterator[Evidence]
 
     def take(self, size: str) -> Json:
@@ -69,7 +69,7 @@ def timed_of(installation: Installation, lab: Lab, size: str, node: Json) -> Ite
     """All that can be timed of a lab on this node; its programs are built."""
     effort = effort_for(size, quick=size == "quick")
     for timed in planner.timings(lab):
-        session = kits_own_session(installation, lab, "c", effort, node, lambda step: None)
+        session = solution_grading(installation, lab, "c", effort, node, lambda step: None)
         if planner.timing_roles(lab, session.evidence, timed):
             name = " ".join(filter(None, (lab.name[:2], timed.part)))
             yield Timed(name, session, generations_of(session, timed))

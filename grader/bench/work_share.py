@@ -31,7 +31,7 @@ from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import run_of
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json, Placement
 from numalab.evidence.work import inflation_of, work_share
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.installation import Installation, find_installation
 from numalab.judging import planner
@@ -55,7 +55,7 @@ def build(installation: Installation, node: Json, kernel: BenchKernel, folder: P
         return worker
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
         (Path(scratch) / KERNEL_FILES[kernel.language]).write_text(text_of(kernel, installation))
-        session = Session(
+        session = Grading(
             installation, the_lab(installation), kernel.language, SUBMISSION, Path(scratch),
             effort_for("quick", True), node, lambda step: None,
         )  # fmt: skip
@@ -150,7 +150,7 @@ def replay(installation: Installation, options: argparse.Namespace) -> None:
     """Prints a row for each load and kernel."""
     lab = the_lab(installation)
     looked, node = read_looks(options.out)
-    empty = Session(
+    empty = Grading(
         installation,
         lab,
         "c",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from numalab.editions.objects import LEVELS
-from numalab.grading.turns import OFF, VARIABLE, taken
+from numalab.grading.node_lock import DISABLED, VARIABLE, lock_of_file
 from numalab.harness.build import build_targets, configure
 from numalab.installation import Installation, find_installation
 from numalab.labs import lab_modules
@@ -30,7 +31,7 @@ from numalab.virtual.plan import build_programs
 lab_modules.make_importable()  # tests import some of them
 os.environ.pop("NUMALAB_STARTED", None)
 os.environ.pop("PYTHONSAFEPATH", None)  # which the launcher sets, for itself
-os.environ[VARIABLE] = OFF  # it sees to it itself who is alone on the node
+os.environ[VARIABLE] = DISABLED  # it sees to it itself who is alone on the node
 os.environ[STARTED_BY] = str(os.getpid())
 os.environ[OWN_MACHINES] = "/nowhere"  # the user's own change no test
 # Started by nohup or in a script's background this process ignores Ctrl-C, and so would all that
@@ -131,6 +132,16 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         return (yield)
 
 
+@contextmanager
+def _hold_lock(how: int) -> Iterator[None]:
+    lock = lock_of_file(LOCK)
+    try:
+        lock.take(how, lambda step: None)
+        yield
+    finally:
+        lock.leave()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Nothing else runs while something is timed. What is timed next does not wait anew for what
@@ -138,11 +149,11 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
     if not is_timed(item):
-        with taken(LOCK):
+        with _hold_lock(fcntl.LOCK_SH):
             return (yield)
     if not _alone:
         _alone.append(ExitStack())
-        _alone[0].enter_context(taken(LOCK, alone=True))
+        _alone[0].enter_context(_hold_lock(fcntl.LOCK_EX))
     try:
         return (yield)
     finally:

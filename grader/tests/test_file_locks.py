@@ -17,7 +17,7 @@ from numalab.course.locks import hold_lock, is_held
 from numalab.errors import LockedError
 from numalab.file_systems import locks as file_locks
 from numalab.file_systems.locks import LockFile, stand_in
-from numalab.grading import turns
+from numalab.grading import node_lock
 from numalab.installation import Installation
 
 REFUSALS = [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EIO]
@@ -169,13 +169,13 @@ def test_without_locks_a_batch_takes_turns_elsewhere(
     refuse: Callable[[int, Path], None], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     refuse(errno.ENOLCK, shared if has_stand_in else tmp_path)
-    monkeypatch.setenv(turns.VARIABLE, str(shared / "turns"))
-    monkeypatch.setattr(turns, "NODE", tmp_path / "of-all")
+    monkeypatch.setenv(node_lock.VARIABLE, str(shared / "turns"))
+    monkeypatch.setattr(node_lock, "NODE", tmp_path / "of-all")
     told: list[str] = []
-    with turns.shared_node(told.append) as first:
-        met = [meeting.path.parent.parent for meeting in first.meetings]
+    with node_lock.share_node(told.append) as first:
+        met = [lock.path.parent.parent for lock in first.locks]
         assert (nodes_own in met) is has_stand_in
-        with first.alone(told.append):
+        with first.exclusive(told.append):
             pass
         if has_stand_in:
             with ExitStack() as stack, pytest.raises(RuntimeError):
@@ -183,7 +183,7 @@ def test_without_locks_a_batch_takes_turns_elsewhere(
                 def wait(text: str) -> None:
                     raise RuntimeError(text)  # would wait
 
-                other = stack.enter_context(turns.shared_node(wait))
+                other = stack.enter_context(node_lock.share_node(wait))
                 other.take(fcntl.LOCK_EX, wait)
     assert any("turns" in text for text in told) is not has_stand_in
 

@@ -182,7 +182,7 @@ def test_the_version_stands_in_one_place() -> None:
 SHOW_THE_VERSION = {
     "commands/explore.py", "commands/explore_memory.py", "commands/explore_model.py",
     "commands/install.py", "commands/progress.py", "commands/reporter.py", "commands/root.py",
-    "installing/image.py", "editions/release.py", "editions/write.py", "grading/session.py",
+    "installing/image.py", "editions/release.py", "editions/write.py", "grading/kernel_grading.py",
     "installing/install.py", "portrait/measure.py", "reports/html_page.py",
 }  # fmt: skip
 

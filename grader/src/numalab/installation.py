@@ -239,10 +239,10 @@ class Installation:
         """Keep a second command of the same user out of the build folder and the results.
 
         report_wait: is told once that another one holds it, until whose end this one waits; None:
-        nothing is waited for. Take it before a turn (grading/turns.py), never while one is held:
-        who has the lock may wait for a turn. Raises LockedError where another one holds it and
-        nothing is waited for, UserError where there can be none, and NumalabError where a folder
-        that programs write to is full.
+        nothing is waited for. Take it before the machine's (grading/node_lock.py), never while
+        holding that, since its holder may wait for the machine. Raises LockedError where another
+        one holds it and nothing is waited for, UserError where there can be none, and NumalabError
+        where a folder that programs write to is full.
         """
         is_told = False
         with ExitStack() as stack:

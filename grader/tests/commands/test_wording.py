@@ -249,14 +249,14 @@ def test_what_a_virtual_node_shows_is_not_called_done_without_one(first_touch: L
     times = invented.steady(9, solution=0.2, control=0.2, submission=0.2)
     record = invented.evidence(invented.ONE_NODE, times=times)
     assert next_words(first_touch, record).startswith("Done: all that this node can show.")
-    assert next_words(first_touch, record, here_only=True) == (
+    assert next_words(first_touch, record, no_vms=True) == (
         "Right as far as was looked at, on this node. A virtual node shows local_pages: "
         "./numalab grade 01"
     )
     variant = replace(first_touch, name="01_first_touch_variant")
-    assert next_words(variant, record, here_only=True).endswith("./numalab grade 01 --variant")
+    assert next_words(variant, record, no_vms=True).endswith("./numalab grade 01 --variant")
     two = invented.evidence(invented.TWO_NODES, times=invented.steady(9, **invented.FAST))
-    assert next_words(first_touch, two, here_only=True).startswith("Done: all that")
+    assert next_words(first_touch, two, no_vms=True).startswith("Done: all that")
 
 
 def test_a_kernel_of_another_name_beside_the_handout_is_named(first_touch: Lab) -> None:

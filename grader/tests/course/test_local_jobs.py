@@ -20,7 +20,7 @@ from numalab.course.jobs.local import ENDS_WITH_PARENT, Local
 from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
 from numalab.course.records import GradingTarget
 from numalab.errors import UserError
-from numalab.grading.turns import VARIABLE as TURNS
+from numalab.grading.node_lock import VARIABLE as TURNS
 from numalab.installation import Installation
 
 TASK = GradingTask(GradingTarget("ada", "01_first_touch", "d" * 64, "k" * 64, "quick"), 1, ("c",))

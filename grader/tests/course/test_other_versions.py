@@ -31,9 +31,9 @@ from numalab.course.rejudging import current_digests, find_pending, judge_all
 from numalab.errors import UserError
 from numalab.evidence.read_record import record_of
 from numalab.files import write_json
-from numalab.grading.continuing import Earlier, earlier_times, fingerprints
 from numalab.grading.former_digests import FILE, known_as
-from numalab.grading.kit_digests import measured_by
+from numalab.grading.numalab_digests import measured_by
+from numalab.grading.timing_reuse import Earlier, earlier_times, fingerprints
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.labs.declaration import load_labs

@@ -148,7 +148,7 @@ def judged_as(
         assert path == course.attempt(OLD.target, 2) / "evidence" / "c"
         lab, language = is_of.get("lab", LAB), is_of.get("language", "c")
         here, of = SimpleNamespace(language=language), SimpleNamespace(name=lab)
-        return SimpleNamespace(path=path, lab=of, here=here, there={})
+        return SimpleNamespace(path=path, lab=of, local=here, vms={})
 
     monkeypatch.setattr(rejudging, "read_grading", read)
     verdict = SimpleNamespace(json_data=lambda: new)

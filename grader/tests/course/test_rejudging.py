@@ -39,8 +39,8 @@ from numalab.course.records import Attempt
 from numalab.course.rejudging import current_digests, find_pending, judge_all, publish
 from numalab.errors import UserError
 from numalab.evidence.read_record import record_of
-from numalab.grading import continuing
-from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.grading import timing_reuse
+from numalab.grading.numalab_digests import judged_by, measured_by
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
 from numalab.labs.declaration import load_labs
@@ -430,8 +430,8 @@ def test_a_time_that_becomes_open_is_never_guessed_and_its_generations_go_on(
     assert found == attempts.read_attempt(course.attempt(new.target, 2))
     folders = [folder / "c" for folder in work.earlier_records(course, new.target)]
     assert [folder.parent.parent.name for folder in folders] == ["2", "1"]
-    assert len(continuing.earlier_times(folders, "f").runs) == 13
-    assert continuing.earlier_times(folders, "another").runs == ()
+    assert len(timing_reuse.earlier_times(folders, "f").runs) == 13
+    assert timing_reuse.earlier_times(folders, "another").runs == ()
     outcome = work.GradingExit(0, {"results": [{"criteria": []}]}, "")
     made = work.attempt_of(task, outcome, 9, "", "", "r", new.number)
     assert made.replaces == 2 and made.reopened == ()
@@ -501,7 +501,7 @@ def test_the_fingerprint_stays_when_rules_change_and_a_job_builds_elsewhere(
         return folder / "worker"
 
     def of(program: Path, **changes: Any) -> str:
-        return continuing.fingerprints(
+        return timing_reuse.fingerprints(
             own, lab, program, node | changes, effort_for("default", True), 4, record
         )[0]
 

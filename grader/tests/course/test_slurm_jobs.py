@@ -58,7 +58,7 @@ PYTHONDONTWRITEBYTECODE=
 export NUMALAB_ROOT PYTHONSAFEPATH PYTHONUTF8 PYTHONDONTWRITEBYTECODE
 exec '/opt/my kit/python' -m numalab.course.jobs.node gnu /home/u/Kurs {ID} "$SLURM_ARRAY_TASK_ID"
 """
-ASKED_FOR = f"""\
+EXPECTED_SENTENCES = f"""\
 #SBATCH --job-name={NAME}
 #SBATCH --array=0-0%8
 #SBATCH --nodes=1
@@ -85,7 +85,7 @@ def test_a_script_has_what_was_asked_for_in_place_of_what_is_usual() -> None:
     asked = SlurmOptions("p", "acc", "a&b", "1:00:00", 8, False, extra)
     text = slurm.render_script(replace(run_of([task("ada", "c")]), slurm=asked), PLACE)
     lines = [line for line in text.splitlines(True) if line.startswith("#SBATCH")]
-    assert "".join(lines) == ASKED_FOR
+    assert "".join(lines) == EXPECTED_SENTENCES
 
 
 @pytest.mark.parametrize(

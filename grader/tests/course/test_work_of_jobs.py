@@ -23,7 +23,7 @@ from numalab.course.jobs.work import GradingExit
 from numalab.course.records import Attempt, AttemptState, GradingTarget
 from numalab.errors import UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
-from numalab.grading.turns import NODE_LIMIT_S
+from numalab.grading.node_lock import NODE_LIMIT_S
 from numalab.installation import Installation
 
 LAB = "01_first_touch"

@@ -45,7 +45,7 @@ from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Generation, RolePart
 from numalab.evidence.results import Outcome, Results
 from numalab.grading.request import Listener, build_own_programs
-from numalab.grading.timing import kits_own_session
+from numalab.grading.timing import solution_grading
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -201,7 +201,7 @@ def timed_here(
     installation: Installation, lab: Lab, name: str, *generations: Generation
 ) -> TimedTogether:
     effort = effort_for("default", False)
-    session = kits_own_session(installation, lab, "c", effort, NODE, lambda step: None)
+    session = solution_grading(installation, lab, "c", effort, NODE, lambda step: None)
     criterion = next(c for c in lab.criteria if c.name == name)
     seconds = [10.0] * len(generations)
     return TimedTogether(session, Timed(None), (criterion,), list(generations), seconds)
@@ -257,11 +257,11 @@ def test_each_timing_is_measured_at_least_three_times(
 ) -> None:
     asked: list[tuple[str, tuple[str, ...]]] = []
 
-    def generations(session: noise_run.Session, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
+    def generations(session: noise_run.Grading, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
         asked.append((session.lab.name, roles))
         return endless()
 
-    monkeypatch.setattr(noise_run, "time_kits_own", generations)
+    monkeypatch.setattr(noise_run, "time_solution", generations)
     here = [labs["01_first_touch"], labs["03_scheduling"]]
     noise = measure_noise(kit_without_building, here, node_of(labs), lambda step: None, 0.0)
     assert [len(timing.replicates) for timing in noise.timings] == [3, 3, 3]
@@ -293,10 +293,10 @@ def test_each_timing_is_measured_at_least_three_times(
 def test_what_fails_is_told_and_the_rest_measured(
     kit_without_building: Installation, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def generations(session: noise_run.Session, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
+    def generations(session: noise_run.Grading, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
         return endless(NumalabError("no record") if timed.part == "pair_energy" else None)
 
-    monkeypatch.setattr(noise_run, "time_kits_own", generations)
+    monkeypatch.setattr(noise_run, "time_solution", generations)
     noise = measure_noise(
         kit_without_building, [labs["03_scheduling"]], node_of(labs), lambda step: None, 0.0
     )
@@ -310,11 +310,11 @@ def test_what_fails_is_told_and_the_rest_measured(
 def test_an_interrupt_keeps_what_was_measured(
     kit_without_building: Installation, labs: dict[str, Lab], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def generations(session: noise_run.Session, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
+    def generations(session: noise_run.Grading, timed: Timed, roles: tuple[str, ...]):  # type: ignore[no-untyped-def]
         yield evidence(generation(1.0, 1.0))
         raise Interrupted
 
-    monkeypatch.setattr(noise_run, "time_kits_own", generations)
+    monkeypatch.setattr(noise_run, "time_solution", generations)
     noise = measure_noise(
         kit_without_building, [labs["01_first_touch"]], node_of(labs), lambda step: None, 0.0
     )

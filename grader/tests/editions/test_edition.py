@@ -18,7 +18,7 @@ from numalab.editions.search import (
 from numalab.editions.write import edition_files, hints_without
 from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
-from numalab.grading import handed_in, mpi_runs
+from numalab.grading import handed_files, mpi_runs
 from numalab.installation import EDITION, Installation
 from numalab.labs.declaration import RUN_UNDER, Lab, load_labs
 from numalab.labs.hint_ladders import parse_ladders
@@ -112,7 +112,7 @@ def test_files_and_figures_are_those_of_the_solution(
     assert compared
     for file in compared:
         texts = [need_solution_text(folder, file.name) for folder in (kits, own)]
-        contents = [handed_in._content(file, text) for text in texts]
+        contents = [handed_files._content(file, text) for text in texts]
         assert contents[0] == contents[1]
         if file.kind == "launch":
             assert mpi_runs.launch.parse_policy(texts[0], "x") == mpi_runs.launch.parse_policy(

@@ -14,13 +14,13 @@ from numalab.editions.write import pack_variant, write_edition
 from numalab.errors import NumalabError, UserError
 from numalab.grading import variant_installations
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.grading.variant_installations import (
+    load_variant,
     make_variant,
-    open_pack,
-    open_variant,
     pack_path,
     the_lab,
+    unpack_variant,
     write_own_files,
 )
 from numalab.harness.build import build_targets, configure
@@ -60,20 +60,20 @@ def test_a_pack_that_is_missing_or_another_is_told(edition: Installation) -> Non
     folder.mkdir(parents=True)
     (folder / variant_installations.TICKET).write_text(variant_installations.ticket_text(LAB, SEED))
     with pytest.raises(UserError, match="makes no variants"):
-        open_variant(edition, LAB)
+        load_variant(edition, LAB)
     path = pack_path(folder)
     path.write_text("no zip")
     with pytest.raises(UserError, match="can't be read"):
-        open_variant(edition, LAB)
+        load_variant(edition, LAB)
     for name in ("labs/02_affinity_variant/grading/lab.toml", f"labs/{VARIANT}/../../x", "/etc/x"):
         packed(path, [f"labs/{VARIANT}/grading/lab.toml", name])
         with pytest.raises(UserError, match=f"is not of {VARIANT}"):
-            open_variant(edition, LAB)
+            load_variant(edition, LAB)
 
 
 def test_a_pack_becomes_a_kit_of_its_own(edition: Installation) -> None:
     packed(pack_path(edition.variants_root / VARIANT), [f"labs/{VARIANT}/grading/lab.toml"])
-    made = open_pack(edition, VARIANT, SEED)
+    made = unpack_variant(edition, VARIANT, SEED)
     assert (made.root / "labs" / VARIANT / "grading/lab.toml").read_text() == "x"
     assert made.is_edition
     assert made.origin == edition.root
@@ -93,7 +93,7 @@ def test_an_edition_grades_as_the_kit_does(installation: Installation, tmp_path:
         replace(installation, variants=edition.variants_root), lab, files, SEED
     )
     pack_variant(own_kit, lab, pack_path(folder), silent)
-    opened, lab = open_variant(edition, LAB)
+    opened, lab = load_variant(edition, LAB)
     solution = own_kit.solution_folder(VARIANT) / KERNEL_FILES["c"]
     given = [path.read_bytes() for path in (opened.root / "labs").rglob("*") if path.is_file()]
     shown = {line for content in given for line in plain_lines(content)}
@@ -110,11 +110,11 @@ def test_an_edition_grades_as_the_kit_does(installation: Installation, tmp_path:
         handed_in = tmp_path / what
         handed_in.mkdir()
         shutil.copy(kernel, handed_in / KERNEL_FILES["c"])
-        session = Session(
+        session = Grading(
             opened, lab, "c", "submission", handed_in, effort_for("quick", True),
-            describe_node(opened), silent, timing_refused="not asked for", here_only=True,
+            describe_node(opened), silent, timing_refused="not asked for", no_vms=True,
         )  # fmt: skip
-        statuses[what] = grade(session, with_times=False).statuses
+        statuses[what] = grade(session, takes_times=False).statuses
     assert statuses["solution"]["touched_where_used"] == "pass"
     assert statuses["handout"]["touched_where_used"] == "fail"
 

@@ -13,7 +13,7 @@ import pytest
 from numalab.editions.objects import LEVELS
 from numalab.editions.write import write_edition
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import build_targets, configure
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
@@ -79,11 +79,11 @@ def handed_in(case: Case, folder: Path) -> Path:
 def statuses(installation: Installation, case: Case, folder: Path) -> dict[str, str]:
     """By criterion, without times, which are open on any node."""
     lab = LABS[case[0]]
-    session = Session(
+    session = Grading(
         installation, load_labs(installation.root)[lab.name], case[1], "submission", folder,
-        effort_for("default", True), describe_node(installation), lambda step: None, here_only=True,
+        effort_for("default", True), describe_node(installation), lambda step: None, no_vms=True,
     )  # fmt: skip
-    verdict = grade(session, with_times=False)
+    verdict = grade(session, takes_times=False)
     return {c.name: c.status for c in verdict.criteria if c.kind != "timing"}
 
 

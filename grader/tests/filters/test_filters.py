@@ -28,7 +28,7 @@ from support.filters import ALL, Filter, read_filters, run_under
 
 from numalab.doctor.refused_calls import CALLS, refused_calls
 from numalab.evidence.refused import recorded_node, refused
-from numalab.grading.kit_digests import MODULES
+from numalab.grading.numalab_digests import MODULES
 from numalab.harness.sandbox import NoSandbox, find_sandbox
 from numalab.installation import Installation, find_installation
 from numalab.judging.refusals import LOSSES, loss

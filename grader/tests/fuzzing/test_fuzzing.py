@@ -50,8 +50,8 @@ from numalab.course.intake.trees import Entry
 from numalab.course.intake.uploads import CollectionContext
 from numalab.errors import NumalabError, UserError, wrapped
 from numalab.evidence.results import Outcome
-from numalab.grading import explanation, handed_in
-from numalab.grading.from_records import judge_again, read_grading
+from numalab.grading import explanation, handed_files
+from numalab.grading.stored_gradings import judge_again, read_grading
 from numalab.harness import build, interface, kernel_texts, noted_accesses
 from numalab.harness.race_coverage import unfollowed_complaint
 from numalab.installation import Installation
@@ -131,7 +131,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- TOML and placements -----------------------------------------------------------------------
 
 
-def handed_files(
+def files_and_texts(
     labs: dict[str, Lab], installation: Installation, name: str
 ) -> tuple[list[Any], list[str]]:
     """Return the files of a kind or a goal, and texts of them."""
@@ -146,13 +146,13 @@ def handed_files(
 
 
 def test_placements(installation: Installation, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, installation, "placement")
-    policies, words = handed_files(labs, installation, "policy")
+    files, texts = files_and_texts(labs, installation, "placement")
+    policies, words = files_and_texts(labs, installation, "policy")
     words += ["NUMACTL=--membind=0-1,3", "NUMACTL=-p 1", "NUMACTL=--localalloc"]
 
     def check(text: str) -> None:
         for file in (*files[:2], *policies):
-            complaint = handed_in.complaint_of(file, text)
+            complaint = handed_files.complaint_of(file, text)
             assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
 
     lines = st.lists(st.tuples(WORDS, WORDS).map("=".join), max_size=5).map("\n".join)
@@ -160,11 +160,11 @@ def test_placements(installation: Installation, labs: dict[str, Lab]) -> None:
 
 
 def test_control_groups(installation: Installation, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, installation, "groups")
+    files, texts = files_and_texts(labs, installation, "groups")
     nodes = [topology_of_machine(find_machine(installation, name)) for name in ("hydra", "aurora")]
 
     def check(text: str) -> None:
-        complaint = handed_in.complaint_of(files[0], text)
+        complaint = handed_files.complaint_of(files[0], text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
         groups = only(BadGroups, lambda: read_group_file(text))
         assert (groups is None) == (complaint is not None)
@@ -189,10 +189,10 @@ def test_control_groups(installation: Installation, labs: dict[str, Lab]) -> Non
 
 
 def test_answers_about_a_governor(installation: Installation, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, installation, "governor")
+    files, texts = files_and_texts(labs, installation, "governor")
 
     def check(text: str) -> None:
-        complaint = handed_in.complaint_of(files[0], text)
+        complaint = handed_files.complaint_of(files[0], text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
         answers = only(BadAnswers, lambda: read_record_answers(text))
         assert (answers is None) == (complaint is not None)
@@ -205,13 +205,13 @@ def test_answers_about_a_governor(installation: Installation, labs: dict[str, La
 
 
 def test_launches(installation: Installation, labs: dict[str, Lab]) -> None:
-    files, texts = handed_files(labs, installation, "launch")
+    files, texts = files_and_texts(labs, installation, "launch")
     nodes = [
         topology_of_machine(find_machine(installation, name)) for name in ("hydra", "westmere-ex")
     ]
 
     def check(text: str) -> None:
-        complaint = handed_in.complaint_of(files[0], text)
+        complaint = handed_files.complaint_of(files[0], text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
         policy = only(launch.BadPolicy, lambda: launch.parse_policy(text, "launch.toml"))
         assert (policy is None) == (complaint is not None)
@@ -228,7 +228,7 @@ def test_launches(installation: Installation, labs: dict[str, Lab]) -> None:
 
 
 def test_predictions(installation: Installation, labs: dict[str, Lab]) -> None:
-    _, texts = handed_files(labs, installation, "prediction")
+    _, texts = files_and_texts(labs, installation, "prediction")
     formulas = st.lists(
         st.one_of(
             st.sampled_from((*prediction.NAMES, *"+-*/() ", "1", "2.5", "**", "e", "0")), WORDS
@@ -252,11 +252,11 @@ def test_predictions(installation: Installation, labs: dict[str, Lab]) -> None:
 
 
 def test_rates(installation: Installation, labs: dict[str, Lab]) -> None:
-    (file,), texts = handed_files(labs, installation, "rates")
+    (file,), texts = files_and_texts(labs, installation, "rates")
     keys = ["seed", *link_questions.KEYS]
 
     def check(text: str) -> None:
-        complaint = handed_in.complaint_of(file, text)
+        complaint = handed_files.complaint_of(file, text)
         assert complaint is None or (complaint == visible(complaint) and len(complaint) < 800)
         found = only(BadAnswers, lambda: link_answers.read_rates(text))
         assert (found is None) == (complaint is not None)

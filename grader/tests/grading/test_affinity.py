@@ -15,7 +15,7 @@ from support.run_values import kept_runs
 
 from numalab.evidence.read_record import as_json, record_of
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -53,7 +53,7 @@ def test_bandwidth_compares_placements_of_the_kits_program(
             shutil.copy(path, tmp_path)
     own = {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"}
     (tmp_path / "omp_spread.env").write_text("".join(f"{k}={v}\n" for k, v in own.items()))
-    session = Session(
+    session = Grading(
         installation, lab, "c", "submission", tmp_path, FEW, two_nodes,
         lambda step: None,
     )  # fmt: skip
@@ -94,7 +94,7 @@ def test_placements_are_graded_though_the_kernel_does_not_compile(
     for path in installation.solution_folder(LAB).glob("*.env"):
         shutil.copy(path, tmp_path)
     (tmp_path / "kernel.c").write_text("void locate(\n")
-    session = Session(
+    session = Grading(
         installation,
         labs[LAB],
         "c",

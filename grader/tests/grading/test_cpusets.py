@@ -12,8 +12,8 @@ from support.mpi_labs import lab_of
 from numalab.evidence.format import HandedText
 from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.record import Evidence
-from numalab.grading.handed_in import complaint_of, gather_placements
-from numalab.grading.session import Session
+from numalab.grading.handed_files import complaint_of, gather_placements
+from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import build_targets
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -56,7 +56,7 @@ def seen(installation: Installation, lab: Lab, there: VirtualPlace, text: str) -
     """What is looked at, read from a record that follows the schema."""
     (file,) = lab.files
     assert complaint_of(file, text) is None
-    session = Session(
+    session = Grading(
         installation,
         lab,
         "c",

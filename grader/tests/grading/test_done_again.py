@@ -18,9 +18,9 @@ from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT
 from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import Json
-from numalab.grading.looks import gather_evidence
-from numalab.grading.session import MOST_PAUSED_RUNS, Session
-from numalab.grading.timing import take_times, time_kits_own
+from numalab.grading.collect_evidence import gather_evidence
+from numalab.grading.kernel_grading import MOST_PAUSED_RUNS, Grading
+from numalab.grading.timing import take_times, time_solution
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -67,8 +67,8 @@ class Answers:
 
 def session_at(
     installation: Installation, lab: Lab, tmp_path: Path, place: monitor.Place, told: list[str]
-) -> Session:
-    return Session(
+) -> Grading:
+    return Grading(
         installation, lab, "c", "submission", tmp_path, effort_for("default", True), ONE.describe(),
         told.append, place=place,
     )  # fmt: skip
@@ -186,8 +186,8 @@ def test_times_end_where_the_node_pauses_in_each_generation(
     place = Answers([OK, OK, OK], always=PAUSED)
     session = session_at(installation, first_touch, tmp_path, place, [])
     session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
-    monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
-    monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
+    monkeypatch.setattr(Grading, "build_own", lambda self, *roles: None)
+    monkeypatch.setattr(Grading, "continue_earlier", lambda self: None)
     take_times(session)
     assert len(session.evidence.of(GENERATION)) == 3
     assert len(place.asked) == 3 + MOST_PAUSED_RUNS + 1
@@ -199,7 +199,7 @@ def test_the_kits_own_times_end_there_too(
     installation: Installation, first_touch: Lab, tmp_path: Path
 ) -> None:
     session = session_at(installation, first_touch, tmp_path, Answers([OK], always=PAUSED), [])
-    evidences = time_kits_own(session, Timed(None), ("solution",))
+    evidences = time_solution(session, Timed(None), ("solution",))
     assert len(next(evidences).of(GENERATION)) == 1
     with pytest.raises(NumalabError, match="stood still in 13 runs"):
         next(evidences)
@@ -211,8 +211,8 @@ def test_a_pause_costs_no_generation_and_no_time(
     ends = [OK | {"paused_s": 1000.0}, OK, OK | {"paused_s": 1000.0}]
     session = session_at(installation, first_touch, tmp_path, Answers(ends), [])
     session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
-    monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
-    monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
+    monkeypatch.setattr(Grading, "build_own", lambda self, *roles: None)
+    monkeypatch.setattr(Grading, "continue_earlier", lambda self: None)
     take_times(session)
     runs = [run for run in kept_runs(session) if run["kind"] == "generation"]
     assert [run.get("tried_again") for run in runs[:4]] == ["paused", None, "paused", None]

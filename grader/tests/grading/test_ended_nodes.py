@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from numalab.grading import elsewhere
+from numalab.grading import vm_gradings
 from numalab.virtual.place import NodeEnded, PlaceLost
 
 KERNEL = NodeEnded("off", ["monitor", "trace", "--worker", "submission=/numalab/worker"])
@@ -31,7 +31,7 @@ class Places:
 @pytest.mark.parametrize(
     ("first", "second", "ends"),
     [
-        pytest.param(KERNEL, KERNEL, elsewhere.KernelEndsNode, id="the_kernels"),
+        pytest.param(KERNEL, KERNEL, vm_gradings.KernelEndsNode, id="the_kernels"),
         pytest.param(KERNEL, LOST, PlaceLost, id="one_end_may_be_chance"),
         pytest.param(LOST, KERNEL, NodeEnded, id="one_end_may_be_chance_too"),
         pytest.param(KERNEL, OWN, NodeEnded, id="it_ends_without_the_kernel"),
@@ -51,13 +51,13 @@ def test_a_node_that_ends_twice_under_a_kernel_is_its_doing(
             raise step
         return shown
 
-    monkeypatch.setattr(elsewhere, "gather_on", gather)
+    monkeypatch.setattr(vm_gradings, "gather_on_vm", gather)
     places = Places()
     session = cast(Any, SimpleNamespace(progress=lambda step: None))
     machine = cast(Any, SimpleNamespace(name="hydra"))
 
     def look() -> object:
-        return elsewhere._gather(session, machine, (), [], cast(Any, places))
+        return vm_gradings._gather(session, machine, (), [], cast(Any, places))
 
     if ends is None:
         assert look() is shown

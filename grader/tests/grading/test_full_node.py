@@ -10,7 +10,7 @@ import pytest
 
 from numalab.evidence.kinds import FILLED
 from numalab.evidence.record import Evidence
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.harness.build import build_kernel, build_targets
 from numalab.installation import Installation
@@ -41,7 +41,7 @@ def there(installation: Installation, lab: Lab) -> Iterator[VirtualPlace]:
 
 def filled(installation: Installation, lab: Lab, there: VirtualPlace, variant: str) -> Evidence:
     """What is seen of a kernel while a node is filled."""
-    session = Session(
+    session = Grading(
         installation,
         lab,
         "c",

@@ -286,11 +286,11 @@ def test_which_files_are_still_the_handouts(
         for name in ("kernel.c", "kernel.f90", "launch.toml"):
             shutil.copyfile(installation.lab_folder(lab.name) / name, one / name)
     assert unchanged_files(of_test, lab, "c", folder) == ["kernel.c", "launch.toml"]
-    assert is_pristine(of_test, lab, "c", folder, with_placements=True)
+    assert is_pristine(of_test, lab, "c", folder, includes_files=True)
     (folder / "launch.toml").write_text("edited")
     assert unchanged_files(of_test, lab, "fortran", folder) == ["kernel.f90"]
     assert is_pristine(of_test, lab, "c", folder)
-    assert not is_pristine(of_test, lab, "c", folder, with_placements=True)
+    assert not is_pristine(of_test, lab, "c", folder, includes_files=True)
     (folder / "kernel.c").unlink()
     assert unchanged_files(of_test, lab, "c", folder) == []
 

@@ -23,9 +23,9 @@ from support.commands import (
 
 from numalab.errors import Interrupted, UserError
 from numalab.evidence.read_record import parse
-from numalab.grading.elsewhere import grade_elsewhere, left_out
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.vm_gradings import grade_on_vms, left_out
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -179,10 +179,10 @@ def test_here_only_stays_here(installation: Installation, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def graded(installation: Installation, first_touch: Lab) -> Iterator[Session]:
+def graded(installation: Installation, first_touch: Lab) -> Iterator[Grading]:
     node = describe_node(installation) | {"numa_nodes": 1}
     with installation.lock():
-        session = Session(
+        session = Grading(
             installation,
             first_touch,
             "c",
@@ -199,13 +199,13 @@ def graded(installation: Installation, first_touch: Lab) -> Iterator[Session]:
 
 @pytest.mark.parametrize("named", [True, False])
 def test_without_qemu_the_rest_is_graded(
-    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch, named: bool
+    installation: Installation, graded: Grading, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("numalab.virtual.place.build_programs", lambda installation: None)
     machines = [find_machine(installation, "hydra")] if named else []
     with VirtualPlaces(installation, GuestOptions()) as places:
-        verdict, _ = grade_elsewhere(graded, machines, places)
+        verdict, _ = grade_on_vms(graded, machines, places)
     found = {(c.name, c.where): c for c in verdict.criteria}
     assert found["correct", "here"].status == "pass"
     place, status = ("hydra", "error") if named else ("here", "not_gradable")
@@ -225,7 +225,7 @@ def assert_holds_little(there: VirtualPlace, installation: Installation) -> None
 
 @pytest.mark.slow
 def test_a_guest_that_is_lost_is_booted_once_more(
-    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, graded: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As soon as it has booted, and when it dies later."""
     describe = place.describe_node
@@ -243,7 +243,7 @@ def test_a_guest_that_is_lost_is_booted_once_more(
     guests = []
     with VirtualPlaces(installation, GuestOptions()) as places:
         for _ in range(2):
-            verdict, _ = grade_elsewhere(graded, [machine], places)
+            verdict, _ = grade_on_vms(graded, [machine], places)
             there = [c for c in verdict.criteria if c.where == "hydra"]
             assert there and {c.status for c in there} == {"pass"}
             assert places.numa_nodes() == {"hydra": 2}
@@ -257,7 +257,7 @@ def test_a_guest_that_is_lost_is_booted_once_more(
 
 
 def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
-    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, graded: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: Any) -> None:
         raise KeyboardInterrupt
@@ -268,7 +268,7 @@ def test_ctrl_c_while_a_machine_boots_keeps_what_was_graded(
         VirtualPlaces(installation, GuestOptions()) as places,
         pytest.raises(Interrupted) as stopped,
     ):
-        grade_elsewhere(graded, [find_machine(installation, "hydra")], places)
+        grade_on_vms(graded, [find_machine(installation, "hydra")], places)
     verdict, sessions = stopped.value.args
     assert sessions == []
     there = [c for c in verdict.criteria if c.where == "hydra"]
@@ -340,7 +340,7 @@ def test_a_wrong_kernel_is_not_judged_on_machines(
     record["runs"][0]["checks"][0]["results"] = wrong_results()
     evidence = parse(record)
     session = cast(
-        Session,
+        Grading,
         SimpleNamespace(
             installation=installation,
             lab=first_touch,
@@ -349,7 +349,7 @@ def test_a_wrong_kernel_is_not_judged_on_machines(
             record=SimpleNamespace(),
         ),
     )
-    found, there = grade_elsewhere(
+    found, there = grade_on_vms(
         session, [find_machine(installation, "hydra")], cast(VirtualPlaces, None)
     )
     on_hydra = [c for c in found.criteria if c.where == "hydra"]
@@ -383,7 +383,7 @@ def test_why_no_virtual_node_was_asked_is_told(
         language="c",
         record=SimpleNamespace(),
     )
-    found, there = grade_elsewhere(cast(Session, session), [], cast(VirtualPlaces, None))
+    found, there = grade_on_vms(cast(Grading, session), [], cast(VirtualPlaces, None))
     local = next(c for c in found.criteria if c.name == "local_pages")
     assert local.status == "not_gradable" and there == []
     assert "needs 2 or more. A virtual node shows it, " in local.why and says in local.why
@@ -403,11 +403,11 @@ def test_machines_of_the_lab_that_on_leaves_out_are_named(labs: dict[str, Lab]) 
 
 
 def test_limits_on_a_machine_are_no_failure(
-    installation: Installation, graded: Session, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, graded: Grading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("numalab.virtual.place.VirtualPlace.slowness", 1e-5)
     with VirtualPlaces(installation, GuestOptions()) as places:
-        verdict, _ = grade_elsewhere(graded, [find_machine(installation, "hydra")], places)
+        verdict, _ = grade_on_vms(graded, [find_machine(installation, "hydra")], places)
     there = [c for c in verdict.criteria if c.where == "hydra"]
     assert {c.status for c in there} == {"error"}
     assert {c.name for c in there} == {"shared_out", "touched_where_used", "local_pages"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from numalab.grading import login_node
-from numalab.grading.login_node import is_idle_node, on_login_node
+from numalab.grading.login_node import is_idle_node, is_login_node
 
 HERE = "cn07"
 
@@ -46,14 +46,14 @@ def sinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_workstation_that_is_an_idle_node_is_no_login_node(sinfo: Path) -> None:
-    assert on_login_node()
+    assert is_login_node()
     sinfo.write_text(f"#!/bin/sh\necho {HERE} {HERE} idle\n")
-    assert not on_login_node()
+    assert not is_login_node()
 
 
 def test_in_a_job_nobody_asks(sinfo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "7")
-    assert not on_login_node()
+    assert not is_login_node()
 
 
 def test_a_controller_that_does_not_answer_is_not_waited_for(
@@ -61,9 +61,9 @@ def test_a_controller_that_does_not_answer_is_not_waited_for(
 ) -> None:
     sinfo.write_text("#!/bin/sh\nexec sleep 600\n")
     monkeypatch.setattr(login_node, "ANSWER_LIMIT_S", 0.2)
-    assert on_login_node()
+    assert is_login_node()
 
 
 def test_without_slurm_nothing_is_asked(sinfo: Path) -> None:
     sinfo.unlink()
-    assert not on_login_node()
+    assert not is_login_node()

@@ -22,10 +22,10 @@ from numalab.evidence.format import Build, ShownMachine
 from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import CONTROL, SOLUTION
-from numalab.grading import handed_in, timing
-from numalab.grading import session as grading
+from numalab.grading import handed_files, timing
+from numalab.grading import kernel_grading as grading
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging import planner
@@ -111,7 +111,7 @@ class FakePlace:
 class Graded:
     lab: Lab
     place: FakePlace
-    session: Session
+    session: Grading
     verdict: Verdict
 
     def status(self, name: str) -> str:
@@ -135,7 +135,7 @@ def run(tmp_path: Path, installation: Installation, monkeypatch: pytest.MonkeyPa
     """Grades a lab with files that were handed in, the solution's where there is none."""
     monkeypatch.setattr(grading, "build_kernel", lambda *_: Build("ok", "", ""))
     monkeypatch.setattr(grading, "build_facts", lambda _: {"mpi": "MPICH 4.0.2"})
-    for module in (grading, handed_in):
+    for module in (grading, handed_files):
         monkeypatch.setattr(module, "build_targets", lambda *_: None)
     monkeypatch.setenv("UCX_TLS", "tcp")
     monkeypatch.setenv("PMI_RANK", "3")
@@ -156,7 +156,7 @@ def run(tmp_path: Path, installation: Installation, monkeypatch: pytest.MonkeyPa
             (tmp_path / "solutions" / name / file).write_text(content)
             (tmp_path / "mine" / name / file).write_text((files or {}).get(file, content))
         place = FakePlace(changes)
-        session = Session(
+        session = Grading(
             Installation(tmp_path), load_lab(tmp_path / "labs" / name), "c", "submission",
             tmp_path / "mine" / name, effort_for("default", True), node_of(installation, machine),
             lambda step: None, place=place,
@@ -337,14 +337,14 @@ def test_on_a_virtual_node_a_file_is_looked_at_once_for_both_languages(run: Any)
     for session in there:
         session.record.build = first.record.build
         session.record.handed_in = first.record.handed_in
-        handed_in.gather_placements(session)
+        handed_files.gather_placements(session)
     assert len(place.of("ranks")) == 1
     found = [[r for r in kept_runs(session) if r["kind"] == "ranks"] for session in there]
     assert len(found[0]) == 1 and found[0] == found[1]
     changed = [structs.replace(one, text="ranks = 1\n") for one in first.record.handed_in]
     other = replace(there[1], parsed={}, spent_s={})
     other.record.build, other.record.handed_in = first.record.build, changed
-    handed_in.gather_placements(other)
+    handed_files.gather_placements(other)
     assert len(place.of("ranks")) == 3  # and the solution, since it misses its goal
 
 

@@ -14,7 +14,7 @@ from numalab.evidence.kinds import STORES
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SUBMISSION
 from numalab.evidence.run_formats import StoresRun
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
@@ -33,7 +33,7 @@ ABOUT_STORES = {"correct", "no_shared_lines", "slots_true", "no_waste"}
 
 def built(installation: Installation, lab: Lab, language: str, folder: Path) -> Path:
     """The program that notes stores of the kernel in a folder."""
-    session = Session(
+    session = Grading(
         installation,
         lab,
         language,

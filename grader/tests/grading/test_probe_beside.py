@@ -17,7 +17,7 @@ from support.run_values import kept_runs, recorded_runs
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import take_times
 from numalab.harness import monitor
 from numalab.installation import Installation
@@ -63,14 +63,14 @@ def programs(words: Sequence[str]) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
-    monkeypatch.setattr(Session, "continue_earlier", lambda self: None)
+    monkeypatch.setattr(Grading, "build_own", lambda self, *roles: None)
+    monkeypatch.setattr(Grading, "continue_earlier", lambda self: None)
 
 
-def timed(installation: Installation, lab: Lab, folder: Path, place: Any) -> Session:
+def timed(installation: Installation, lab: Lab, folder: Path, place: Any) -> Grading:
     node = ONE.describe()
     effort = replace(effort_for("quick", quick=True), max_replicates=9)
-    session = Session(
+    session = Grading(
         installation, lab, "c", "submission", folder, effort, node, lambda step: None, place=place
     )
     session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])

@@ -20,7 +20,7 @@ from numalab.errors import NumalabError, UserError
 from numalab.evidence.format import HandedText
 from numalab.evidence.record import Json
 from numalab.grading import seeded_node
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.machines.machine import Machine
@@ -44,7 +44,7 @@ class Pretended:
     text: str = ANSWERED
     complaint: str | None = None
     machine: Json | None = None
-    here_only: bool = False
+    no_vms: bool = False
     record: Any = field(default_factory=SimpleNamespace)
     said: list[str] = field(default_factory=list)
 
@@ -82,7 +82,7 @@ def looked(monkeypatch: pytest.MonkeyPatch, session: Pretended, *answers: Any) -
         return cast(Json, answer)
 
     monkeypatch.setattr(seeded_node, "described_node", described)
-    seeded_node.look_at_seeded_node(cast(Session, session))
+    seeded_node.observe_seeded_node(cast(Grading, session))
     assert not left
     found = getattr(session.record, "seeded_node", None)
     return None if found is None else cast(Json, msgspec.to_builtins(found))
@@ -132,7 +132,7 @@ def test_where_nothing_is_to_be_seen_nothing_is_booted(
 def test_here_only_boots_nothing(
     monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab
 ) -> None:
-    found = looked(monkeypatch, Pretended(installation, lab, here_only=True))
+    found = looked(monkeypatch, Pretended(installation, lab, no_vms=True))
     assert found is not None and "--here-only" in found["error"]
 
 

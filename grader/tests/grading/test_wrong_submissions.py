@@ -24,9 +24,9 @@ from support.commands import assert_all_gone
 
 from numalab.evidence.read_record import as_json
 from numalab.files import write_json
-from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.vm_gradings import grade_on_vms
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation, find_installation
 from numalab.judging.effort import Effort, effort_for
@@ -266,7 +266,7 @@ def hand_in(installation: Installation, lab: Lab, language: str, entry: Json, fo
         (folder / name).write_bytes(sources[name].read_bytes())
 
 
-def keep_beside(folder: Path, session: Session, *on_machines: Session) -> None:
+def keep_beside(folder: Path, session: Grading, *on_machines: Grading) -> None:
     """Keep the records beside the kernel too, where pytest leaves them: bench/same_verdicts.py
     judges them by two versions."""
     write_json(folder / "evidence.json", as_json(session.record), indent=None)
@@ -383,8 +383,8 @@ def test_wrong_submission(
     takes_times = is_timed(lab, entry, language) and entry.get("quiet", True)
     refused = None if takes_times else "Not timed."
 
-    def graded(effort: Effort) -> tuple[Session, Verdict]:
-        session = Session(
+    def graded(effort: Effort) -> tuple[Grading, Verdict]:
+        session = Grading(
             installation, lab, language, "submission", tmp_path, effort, node, lambda step: None,
             timing_refused=refused, controls=controls,
         )  # fmt: skip
@@ -409,7 +409,7 @@ def test_wrong_submission(
         names = machines_of(lab)
         # Of several machines the lab knows itself what each is needed for.
         machines = [] if of_several else [find_machine(installation, name) for name in names]
-        verdict, on_machines = grade_elsewhere(session, machines, places) if names else (here, [])
+        verdict, on_machines = grade_on_vms(session, machines, places) if names else (here, [])
         keep_beside(tmp_path, session, *on_machines)
     if of_several:  # what fails on one of several only shows there
         check_here(list(verdict.criteria), entry)

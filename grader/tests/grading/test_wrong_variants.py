@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.grading.variant_installations import make_variant, the_lab
+from numalab.grading.vm_gradings import grade_on_vms
 from numalab.harness.build import build_targets, configure
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
@@ -66,7 +66,7 @@ def test_wrong_variant(
         (tmp_path / name).write_text(text)
     names = entry.get("on", [])
     lab = replace(whole, machines=tuple(names))
-    session = Session(
+    session = Grading(
         own, lab, "c", "submission", tmp_path, effort_for("default", True), describe_node(own),
         lambda step: None, timing_refused="Not timed.", controls={},
     )  # fmt: skip
@@ -74,7 +74,7 @@ def test_wrong_variant(
         verdict = grade(session)
         if names:
             machines = [find_machine(own, name) for name in names]
-            verdict, _ = grade_elsewhere(session, machines, places)
+            verdict, _ = grade_on_vms(session, machines, places)
     failed = [c for c in verdict.criteria if c.status == "fail"]
     told = "\n".join(f"{c.where} {c.name}: {c.status}: {c.why}" for c in verdict.criteria)
     assert {c.name for c in failed} == set(entry["fails"]), told

@@ -31,8 +31,8 @@ from support.run_values import kept_runs
 
 from numalab.doctor.doctor import sandbox_finding
 from numalab.evidence.read_record import as_json
-from numalab.grading.looks import gather_evidence
-from numalab.grading.session import Session
+from numalab.grading.collect_evidence import gather_evidence
+from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import build_targets, configure
 from numalab.harness.compile_apart import Apart, bound_files, read_step, take
 from numalab.harness.compile_apart import run as run_apart
@@ -105,7 +105,7 @@ class Grader:
     def grade(self, text: str, language: str = "c") -> tuple[Verdict, Json]:
         file = self.folder / {"c": "kernel.c", "fortran": "kernel.f90"}[language]
         file.write_text(text)
-        session = Session(
+        session = Grading(
             self.installation, self.lab, language, "submission", self.folder, EFFORT, self.node,
             lambda step: None, sandbox=self.sandbox,
         )  # fmt: skip
@@ -493,7 +493,7 @@ def test_solutions_pass_in_the_sandbox(
         pytest.skip("this build of the kit has no MPI")
     grader = Grader(installation, lab, node, sandbox, installation.solution_folder(name))
     for _ in range(3):
-        session = Session(
+        session = Grading(
             installation,
             lab,
             language,

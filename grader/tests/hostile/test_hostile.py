@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from support.commands import assert_all_gone, assert_goes_away
 
-from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.vm_gradings import grade_on_vms
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
@@ -228,8 +228,8 @@ def test_hostile_submission(
     attack.hand_in(installation, whole, language, tmp_path)
     brief = replace(EFFORT, check_limit_s=1.5)
 
-    def graded(effort: Effort) -> tuple[Session, Verdict]:
-        session = Session(
+    def graded(effort: Effort) -> tuple[Grading, Verdict]:
+        session = Grading(
             installation, lab, language, "submission", tmp_path, effort, node, lambda step: None,
             sandbox=kept_in, timing_refused=None if attack.timed else "Not timed.",
             controls=controls, afresh=True,
@@ -247,7 +247,7 @@ def test_hostile_submission(
             controls.clear()  # they may have been disturbed, too
         if attack.machines:
             machines = [find_machine(installation, name) for name in attack.machines]
-            verdict, _ = grade_elsewhere(session, machines, places)
+            verdict, _ = grade_on_vms(session, machines, places)
     found = list(verdict.criteria)
     status = {name: {c.status for c in found if c.name == name} for name in attack.told_of}
     assert all(status.values()), (attack.told_of, reasons(found))

@@ -13,7 +13,7 @@ from support.golden_texts import check_verdict
 from support.mpi_labs import lab_of
 
 from numalab.evidence.read_record import parse
-from numalab.grading.handed_in import complaint_of
+from numalab.grading.handed_files import complaint_of
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab

@@ -12,7 +12,7 @@ from support.golden_texts import check_text, check_verdict
 
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
-from numalab.grading.handed_in import complaint_of
+from numalab.grading.handed_files import complaint_of
 from numalab.installation import find_installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict

@@ -14,7 +14,7 @@ from support.mpi_labs import lab_of
 
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.run_formats import SLOT_BYTES, WrongItem
-from numalab.grading.link_runs import Items, compare, draw_items
+from numalab.grading.link_runs import Payload, compare, draw_payload
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.places import vm_requests
@@ -170,7 +170,7 @@ def test_what_fails_is_held_against_the_solution(lab: Lab) -> None:
 
 
 def test_items_are_drawn_anew_and_fill_their_slots() -> None:
-    one, other = draw_items(500), draw_items(500)
+    one, other = draw_payload(500), draw_payload(500)
     assert set(one.lengths) == set(range(1, 9))
     assert one.payload_bytes == 8 * sum(one.lengths)
     assert len(one.content) == 500 * (4 + SLOT_BYTES)
@@ -179,20 +179,20 @@ def test_items_are_drawn_anew_and_fill_their_slots() -> None:
 
 
 def test_items_are_compared_as_far_as_they_are_in_use() -> None:
-    items = Items(array.array("i", [1, 8, 2]), bytes(range(3 * SLOT_BYTES)))
-    assert compare(items, items.content) == (0, None)
-    got = bytearray(items.content)
+    payload = Payload(array.array("i", [1, 8, 2]), bytes(range(3 * SLOT_BYTES)))
+    assert compare(payload, payload.content) == (0, None)
+    got = bytearray(payload.content)
     got[12 + 8] ^= 1  # behind the first item, in its slot
     got[12 + 2 * SLOT_BYTES + 16] ^= 1  # behind the third
-    assert compare(items, bytes(got)) == (0, None)
+    assert compare(payload, bytes(got)) == (0, None)
     got[12 + SLOT_BYTES + 63] ^= 1  # the last byte of the second
-    assert compare(items, bytes(got)) == (1, WrongItem(1, 8, 8, 7))
+    assert compare(payload, bytes(got)) == (1, WrongItem(1, 8, 8, 7))
     got[0] = 0
-    assert compare(items, bytes(got)) == (2, WrongItem(0, 0, 1, None))
+    assert compare(payload, bytes(got)) == (2, WrongItem(0, 0, 1, None))
 
 
 @pytest.mark.parametrize("got", [b"", b"\x01", bytes(12)])
 def test_what_is_missing_is_wrong(got: bytes) -> None:
-    items = Items(array.array("i", [1, 8, 2]), b"x" * 3 * SLOT_BYTES)
-    assert compare(items, got)[0] == 3
-    assert compare(items, items.content[:-SLOT_BYTES])[0] == 1
+    payload = Payload(array.array("i", [1, 8, 2]), b"x" * 3 * SLOT_BYTES)
+    assert compare(payload, got)[0] == 3
+    assert compare(payload, payload.content[:-SLOT_BYTES])[0] == 1

@@ -19,10 +19,10 @@ from numalab.commands.reporter import Reporter
 from numalab.errors import NumalabError
 from numalab.evidence.format import HandedText
 from numalab.evidence.read_record import parse
-from numalab.grading.continuing import RECORD
 from numalab.grading.graded import GradedKernel
-from numalab.grading.handed_in import read_files
-from numalab.grading.session import Session
+from numalab.grading.handed_files import read_files
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.timing_reuse import RECORD
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
@@ -323,7 +323,7 @@ def handed_in(
         record=SimpleNamespace(handed_in=[]),
         explanation="",
     )
-    read_files(cast(Session, given))
+    read_files(cast(Grading, given))
     found: list[HandedText] = given.record.handed_in
     return found
 

@@ -33,11 +33,11 @@ OTHER_WORDS = {
         "doctor/frequency_report.py", "reports/html_page.py",
     },
     "launch": {
-        "commands/table.py", "course/jobs/slurm.py", "grading/handed_in.py", "grading/mpi_runs.py",
-        "labs/declaration.py", "reports/timing_words.py"
+        "commands/table.py", "course/jobs/slurm.py", "grading/handed_files.py",
+        "grading/mpi_runs.py", "labs/declaration.py", "reports/timing_words.py"
     },
     "lightspeed": {
-        "grading/kit_digests.py", "labs/declaration.py"
+        "grading/numalab_digests.py", "labs/declaration.py"
     },
     "predicted": {
         "labs/declaration.py", "learning/comparing.py", "teaching/viva/statement_questions.py",

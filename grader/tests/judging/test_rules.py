@@ -15,7 +15,7 @@ from support.lab_folders import write_grading
 from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Evidence
-from numalab.grading.looks import sanitizers_own_error
+from numalab.grading.collect_evidence import sanitizers_own_error
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.printed_words import warning_words

@@ -18,7 +18,7 @@ from support.golden_texts import check_verdict
 from numalab.evidence.format import HandedText, OtherPlaces
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Json
-from numalab.grading.handed_in import complaint_of
+from numalab.grading.handed_files import complaint_of
 from numalab.installation import Installation, find_installation
 from numalab.judging import planner
 from numalab.judging.judge import judge

@@ -184,7 +184,7 @@ def test_after_the_strongest_hint_the_solution_is_named(
         ({"": top}, "All hints on it are read; the solution is in solutions/01_first_touch/."),
     ):
         seen_here = [("here", evidence)]
-        step = next_step(GradedKernel(first_touch, verdict, seen_here, (), hints_seen=seen))
+        step = next_step(GradedKernel(first_touch, verdict, seen_here, (), hint_levels=seen))
         assert step is not None and says in step
         assert ("A hint" in step) == (not says.startswith("All"))
     affinity = labs["02_affinity"]

@@ -24,7 +24,7 @@ from numalab.evidence.record import Json
 from numalab.explore.declaration import load_exploration
 from numalab.explore.experiment import Exploration
 from numalab.grading import grade as grading
-from numalab.grading import turns
+from numalab.grading import node_lock
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.learning import crossing, exploring
@@ -205,7 +205,7 @@ def test_who_waits_for_the_lock_holds_no_turn(
 ) -> None:
     """Who has the lock waits for a turn: two that wait for each other would wait for ever."""
     path = tmp_path / "turns"
-    monkeypatch.setenv(turns.VARIABLE, str(path))
+    monkeypatch.setenv(node_lock.VARIABLE, str(path))
     monkeypatch.setattr(crossing, "_build", lambda *_: None)
     monkeypatch.setattr(plan, "programs_are_built", lambda *_, **__: False)
 

@@ -177,7 +177,7 @@ def test_on_a_login_node_nothing_is_swept(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a notebook goes on."""
-    monkeypatch.setattr("numalab.learning.api.on_login_node", lambda: True)
+    monkeypatch.setattr("numalab.learning.api.is_login_node", lambda: True)
     found = find_lab("01", installation).sweep()
     assert "looks like a login node" in str(found)
     assert not found.rates_gb_s

@@ -14,7 +14,7 @@ from support.origins import moved, place_of_thread
 
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
-from numalab.grading.modelled import modelled_beside, modelled_of
+from numalab.grading.modelled import model_all, model_ungradable
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.labs.declaration import Lab, load_lab
@@ -121,11 +121,11 @@ def test_a_grading_on_hydra_is_carried_over_to_nebula(
     lab = labs["01_first_touch"]
     here, hydra = parse(invented.evidence(invented.ONE_NODE)), parse(invented.evidence(TWO))
     verdict = judge(lab, here)
-    found = modelled_beside(installation, lab, verdict, [("here", here), ("hydra", hydra)])
+    found = model_ungradable(installation, lab, verdict, [("here", here), ("hydra", hydra)])
     assert [(one.machine, one.carried_from) for one in found] == [
         ("hydra", ""), ("nebula", "on hydra"),
     ]  # fmt: skip
-    assert modelled_beside(installation, lab, verdict, [("here", here)]) == (), (
+    assert model_ungradable(installation, lab, verdict, [("here", here)]) == (), (
         "one that is looked at"
     )
 
@@ -137,4 +137,4 @@ def test_where_it_was_looked_at_nothing_is_carried(installation: Installation) -
         for name in ("hydra", "nebula")
     ]
     assert all(evidence.of(TRACE) for _, evidence in seen)
-    assert [one.carried_from for one in modelled_of(installation, LAB, seen)] == ["", ""]
+    assert [one.carried_from for one in model_all(installation, LAB, seen)] == ["", ""]

@@ -183,7 +183,7 @@ def test_pictures_are_legible_at_the_width_of_a_page(
 ) -> None:
     found = [
         report_figures.touch(sight)
-        for sight in touch_views(handout.lab, handout.verdict, handout.seen)
+        for sight in touch_views(handout.lab, handout.verdict, handout.evidence_by_place)
     ]
     found += [report_figures.timing(account) for account in handout.accounts]
     lab = labs["06_message_latency"]
@@ -292,7 +292,9 @@ def test_markup_of_a_student_is_text(labs: dict[str, Lab]) -> None:
     }  # fmt: skip
     kernels = [kernel, graded(labs["01_first_touch"], broken), graded(affinity, placed)]
     kernels = [replace(one, again=f"./numalab {SCRIPT}") for one in kernels]
-    occasion = replace(OCCASION, node=kernel.seen[0][1].node, machines=[("hydra", SCRIPT)])
+    occasion = replace(
+        OCCASION, node=kernel.evidence_by_place[0][1].node, machines=[("hydra", SCRIPT)]
+    )
     text = page([Submission(SCRIPT, kernels), Submission("x", [])], occasion)
     root = assert_sound(text)
     assert "<script" not in text

@@ -17,7 +17,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Json
 from numalab.grading.graded import GradedKernel
-from numalab.grading.modelled import modelled_beside
+from numalab.grading.modelled import model_ungradable
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.labs.declaration import Lab
@@ -170,20 +170,20 @@ def test_they_stand_beside_times_that_want_more_numa_nodes(
     installation: Installation, lab: Lab
 ) -> None:
     places = seen(invented.evidence(ONE_NODE), there())
-    found = modelled_beside(installation, lab, judge(lab, places[0][1]), places)
+    found = model_ungradable(installation, lab, judge(lab, places[0][1]), places)
     assert [(one.criterion, one.machine) for one in found] == [
         ("speedup", "hydra"), ("speedup", "nebula"),
     ]  # fmt: skip
     where_times_count = seen(invented.evidence(TWO_NODES), there())
     verdict = judge(lab, where_times_count[0][1])
-    assert modelled_beside(installation, lab, verdict, where_times_count) == ()
+    assert model_ungradable(installation, lab, verdict, where_times_count) == ()
 
 
 def test_a_machine_that_has_changed_is_told_and_ends_nothing(
     installation: Installation, lab: Lab
 ) -> None:
     places = seen(invented.evidence(ONE_NODE), invented.evidence(invented.EIGHT_NODES))
-    found, _ = modelled_beside(installation, lab, judge(lab, places[0][1]), places)
+    found, _ = model_ungradable(installation, lab, judge(lab, places[0][1]), places)
     assert found.speedup is None
     check_text(found.why_not)
 
@@ -199,7 +199,7 @@ def test_placement_files_are_modelled_each(
         bound("omp_close.env", "libgomp", "submission", [0], [2], [4], [6]),
     )  # fmt: skip
     places = seen(here, hydra)
-    found = modelled_beside(installation, lab, judge(lab, places[0][1]), places)
+    found = model_ungradable(installation, lab, judge(lab, places[0][1]), places)
     assert {one.criterion for one in found} == {"bandwidth"}
     text = " ".join(" ".join(line.split()) for line in lines_of(list(found)))
     check_text(text)

@@ -118,7 +118,7 @@ def test_a_node_has_rows_for_what_it_tells(first_touch: Lab) -> None:
 
 def test_virtual_nodes_are_told_where_they_were_seen(first_touch: Lab) -> None:
     there = replace(BARE, node=BARE.node | {"name": "v"})
-    one = replace(kernel(first_touch), seen=[("here", BARE), ("hydra", there)])
+    one = replace(kernel(first_touch), evidence_by_place=[("here", BARE), ("hydra", there)])
     occasion = replace(NOW, machines=[("hydra", "Scaled."), ("nebula", "Not seen.")])
     root = root_of(one, occasion=occasion)
     assert rows_of(root, "Virtual node hydra") and not rows_of(root, "Virtual node nebula")

@@ -108,7 +108,7 @@ def test_what_is_asked_for_has_its_figures(first_touch: Lab) -> None:
 
 
 def of_rule(account: TimingAccount, rule: str, is_floor: bool, **more: Any) -> Any:
-    told = {"rule": rule, "asked_share": None, "at_least": None, "at_most": None, "slow": None}
+    told = {"rule": rule, "required_share": None, "at_least": None, "at_most": None, "slow": None}
     criterion = SimpleNamespace(**(told | {"at_least_of_lightspeed": None} | more))
     return SimpleNamespace(
         criterion=criterion, side=SimpleNamespace(is_floor=is_floor), required=account.required,
@@ -121,7 +121,7 @@ def test_a_scale_is_of_what_is_compared(speedup: tuple[TimingAccount, Evidence])
     units = [
         scale_words(of_rule(account, rule, is_floor, **more))
         for rule, is_floor, more in (
-            ("efficiency", False, {"asked_share": 0.8}), ("efficiency", False, {}),
+            ("efficiency", False, {"required_share": 0.8}), ("efficiency", False, {}),
             ("chain", True, {"at_least": 0.9, "at_most": 1.25}), ("chain", True, {}),
             ("chain", False, {"at_least": 0.9, "at_most": 1.25}), ("chain", False, {}),
             ("speedup", False, {}),

@@ -203,10 +203,10 @@ def test_where_all_hints_are_read_the_solution_is_named_where_it_is_shown(
 ) -> None:
     failed = one("touched_where_used", "fail", 0)
     seen = dict.fromkeys(("correct", "touched_where_used", "shared_out", ""), 99)
-    read, text = fix(first_touch, failed, hints_seen=seen)[1:]
+    read, text = fix(first_touch, failed, hint_levels=seen)[1:]
     assert "A hint" not in read and ("solutions/01_first_touch/" in read)
     hidden = replace(first_touch, has_solution_text=False)
-    assert "solutions" not in fix(hidden, failed, hints_seen=seen)[1]
+    assert "solutions" not in fix(hidden, failed, hint_levels=seen)[1]
     assert text.endswith("README.md")
 
 
@@ -238,8 +238,8 @@ def test_each_state_has_its_next_step(first_touch: Lab) -> None:
         step(first_touch, open_one, odd, spoilt),
         step(first_touch, odd, spoilt),
         step(first_touch, spoilt, timed, evidence=refused),
-        step(first_touch, timed, far, evidence=refused, here_only=True),
-        step(first_touch, far, part, evidence=refused, here_only=True),
+        step(first_touch, timed, far, evidence=refused, no_vms=True),
+        step(first_touch, far, part, evidence=refused, no_vms=True),
         step(first_touch, far, part),
         step(first_touch, far),
     ]
@@ -254,9 +254,9 @@ def test_each_state_has_its_next_step(first_touch: Lab) -> None:
     check_text(told[9])
     check_text(told[10])
     assert "solutions" not in step(replace(first_touch, has_solution_text=False), far)
-    assert step(first_touch, far, timed, here_only=True) == told[8]
+    assert step(first_touch, far, timed, no_vms=True) == told[8]
     assert step(first_touch, far, evidence=refused) == told[10], "nothing of it is timed"
-    assert step(replace(first_touch, machines=()), far, here_only=True) == told[10]
+    assert step(replace(first_touch, machines=()), far, no_vms=True) == told[10]
     others = replace(verdict(failed), variant="solution")
     assert next_step(kernel(first_touch, verdict=others)) is None
 
@@ -264,7 +264,7 @@ def test_each_state_has_its_next_step(first_touch: Lab) -> None:
 def test_a_variants_machine_is_asked_for_as_one(first_touch: Lab) -> None:
     lab = replace(first_touch, name="01_first_touch_variant")
     far = one("local_pages", "not_gradable", 0)
-    check_text(step(lab, far, here_only=True))
+    check_text(step(lab, far, no_vms=True))
 
 
 def test_files_beside_the_starting_code_are_named(labs: dict[str, Lab]) -> None:

@@ -15,7 +15,7 @@ from numalab import words
 from numalab.commands.test import count_tests
 from numalab.evidence.read_record import parse
 from numalab.evidence.results import Mismatch
-from numalab.grading.handed_in import not_utf8
+from numalab.grading.handed_files import not_utf8
 from numalab.harness.build import compiler_output, stage
 from numalab.harness.interface import Argument, prototypes
 from numalab.harness.kernel_texts import is_other_language, misnamed_kernels, misspelt_directives

@@ -10,7 +10,7 @@ import msgspec
 from numalab.evidence.read_record import as_json, run_of
 from numalab.evidence.record import Json, Kind
 from numalab.evidence.run_formats import AnyRunRecord
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 
 Form = TypeVar("Form")
 _OF_ALL = {
@@ -67,7 +67,7 @@ def recorded_run(data: Json) -> AnyRunRecord:
     return run_of(filled(_FORMS[data["kind"]], data) | {"kind": data["kind"]})
 
 
-def kept_runs(session: Session) -> list[Json]:
+def kept_runs(session: Grading) -> list[Json]:
     """Return a session's runs as they are stored."""
     runs: list[Json] = as_json(session.record)["runs"]
     return runs

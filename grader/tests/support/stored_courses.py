@@ -13,8 +13,8 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.records import Attempt, GradingTarget, Intake, Student, Submission
 from numalab.files import write_json
-from numalab.grading.from_records import judge_again, read_grading
-from numalab.grading.kit_digests import judged_by, measured_by
+from numalab.grading.numalab_digests import judged_by, measured_by
+from numalab.grading.stored_gradings import judge_again, read_grading
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import tag_machine
@@ -84,7 +84,7 @@ def _attempt(installation: Installation, course: CourseFolder, kernel: Graded) -
     grading = read_grading(evidence, labs)
     shown = judge_again(installation, grading)
     write_json(evidence / "verdict.json", shown.verdict.json_data())
-    for name, seen in grading.there.items():
+    for name, seen in grading.vms.items():
         verdict = tag_machine(judge(labs[lab], seen), name)
         write_json(evidence / f"on_{name}" / "verdict.json", verdict.json_data())
     result = shown.json_data() | {"spent_s": {"timing": 1.5}}

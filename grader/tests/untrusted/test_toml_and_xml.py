@@ -9,7 +9,7 @@ import pytest
 from support.exports import core, imported_text, machine, memory
 
 from numalab.errors import UserError
-from numalab.grading.handed_in import complaint_of
+from numalab.grading.handed_files import complaint_of
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy

@@ -23,8 +23,8 @@ from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.audit import prove
+from numalab.grading.node_lock import share_node
 from numalab.grading.request import Listener, Request
-from numalab.grading.turns import shared_node
 from numalab.grading.variant_audit import answers, complaints_of, prove_seeds
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
@@ -81,21 +81,21 @@ def audit(
     check_json_target(json_path)
     machines = named_machines(installation, on)
     labs = choose_labs(load_labs(installation.root), names)
-    listener = Listener(on_progress=progress_line, on_note=note)
+    listener = Listener(start_progress=progress_line, note=note)
     if seeds is not None:
         if json_path is not None:
             raise UserError("--seeds and --json exclude each other")
-        asked = Request((), language, "solution", on=machines, here_only=here_only)
+        asked = Request((), language, "solution", named_machines=machines, no_vms=here_only)
         return _prove_variants(installation, labs, bool(names), seeds, asked, listener)
     try:
         with (
             installation.lock(),
-            shared_node(waits) as turns,
+            share_node(waits) as turns,
             virtual_places(installation) as places,
         ):
             asked = Request(
-                labs, language, "solution", on=machines, here_only=here_only,
-                is_chosen=bool(names), turns=turns,
+                labs, language, "solution", named_machines=machines, no_vms=here_only,
+                is_chosen=bool(names), node_lock=turns,
             )  # fmt: skip
             node, proofs = prove(installation, asked, places, listener)
     except Interrupted:
@@ -149,8 +149,8 @@ def _prove_variants(
     try:
         for lab in having if not is_chosen else [lab.name for lab in labs]:
             proofs = []
-            with installation.lock(), shared_node(waits) as turns:
-                request = replace(asked, turns=turns)
+            with installation.lock(), share_node(waits) as turns:
+                request = replace(asked, node_lock=turns)
                 for proof in prove_seeds(
                     installation, lab, seeds, languages, request, virtual_places, listener
                 ):
@@ -158,7 +158,7 @@ def _prove_variants(
                     apart = {None: "", True: ", the last one's fails", False: ", as the last one's"}
                     mark = "FAIL" if proof.complaints else "ok  "
                     named = f"{lab}  {proof.language:<8} seed {proof.seed}"
-                    click.echo(f"{mark}  {named}{apart[proof.taken_over]}")
+                    click.echo(f"{mark}  {named}{apart[proof.other_failed]}")
             different = answers(installation, lab)
             told = complaints_of(lab, proofs, different)
             for line in told:

@@ -43,7 +43,7 @@ from numalab.course.rejudging import current_digests, find_pending, running_targ
 from numalab.errors import UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.grading.former_digests import known_as
-from numalab.grading.login_node import on_login_node
+from numalab.grading.login_node import is_login_node
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import labs_and_variants
@@ -142,7 +142,7 @@ def _engine(options: _Options, course: CourseFolder, installation: Installation)
         if not slurm.is_available():
             raise UserError("--slurm: there is no sbatch here. Is Slurm's module loaded?")
         return slurm.Slurm(course, installation)
-    if on_login_node() and not options.force and not options.command:
+    if is_login_node() and not options.force and not options.command:
         raise UserError(
             "This looks like a login node: Slurm is here, no job is running, and sinfo does not "
             "list this machine as an idle node. Nothing is timed on it; leave out --local, or use "

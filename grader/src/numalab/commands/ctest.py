@@ -22,8 +22,8 @@ from numalab.exit_codes import (
     EXIT_PASSED,
     EXIT_SKIPPED,
 )
+from numalab.grading.node_lock import share_node
 from numalab.grading.request import Request
-from numalab.grading.turns import shared_node
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import LANGUAGES, choose_labs
@@ -45,8 +45,8 @@ def measure(installation: Installation, name: str, language: str) -> int:
         [lab], language, "submission", Path(folder).resolve() if folder else None,
         quick=os.environ.get("NUMALAB_QUICK") == "1",
     )  # fmt: skip
-    with installation.lock(), shared_node(waits) as turns, virtual_places(installation) as places:
-        reporter = Reporter(installation, replace(request, turns=turns), places)
+    with installation.lock(), share_node(waits) as turns, virtual_places(installation) as places:
+        reporter = Reporter(installation, replace(request, node_lock=turns), places)
         graded = reporter.grade()
         reporter.close(graded)
     return EXIT_INTERRUPTED if graded.interrupted else EXIT_PASSED

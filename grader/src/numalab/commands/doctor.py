@@ -32,10 +32,10 @@ from numalab.exit_codes import (
     EXIT_PASSED,
 )
 from numalab.files import write_json
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.turns import shared_node
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.harness import monitor
-from numalab.harness.build import build_facts, build_targets, configure, mpi_of
+from numalab.harness.build import build_facts, build_targets, configure, mpi_library
 from numalab.harness.sandbox import find_sandbox
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
@@ -89,7 +89,7 @@ def doctor(
       ./numalab doctor --noise
     """
     check_json_target(json_path)
-    if with_noise and on_login_node() and not force:
+    if with_noise and is_login_node() and not force:
         raise UserError(refusal("doctor --noise"))
     labs = list(load_labs(installation.root).values())
     noise = None
@@ -97,18 +97,18 @@ def doctor(
         configure(installation)
         build_targets(installation, ["describe_node"])
         node = monitor.describe_node(installation)
-        has_mpi = bool(mpi_of(installation))
+        has_mpi = bool(mpi_library(installation))
         facts, load = read_facts(), measure_load()
         with progress_line("doctor") as progress:
             virtual = _examine_virtual_nodes(installation, progress)
             if with_noise:
                 timed = [lab for lab in labs if has_mpi or not lab.calls_mpi]
-                with shared_node(progress, alone=True):
+                with share_node(progress, exclusive=True):
                     noise = measure_noise(installation, timed, node, progress)
     findings = [
         *examine(node, facts, load, labs),
         shell_variables(withheld_variables()),
-        mpi(mpi_of(installation), labs),
+        mpi(mpi_library(installation), labs),
         data_races(build_facts(installation).get("race_compiler") or "", labs),
         sandbox_finding(find_sandbox(installation)),
         virtual,

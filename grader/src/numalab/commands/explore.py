@@ -21,8 +21,8 @@ from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.explore.declaration import find_exploration, load_exploration, resized
 from numalab.files import write_json
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.turns import shared_node
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.installation import Installation
 from numalab.terminal import make_console, stripped
 
@@ -129,9 +129,9 @@ def explore_command(installation: Installation, asked: Asked) -> int:
     check_json_target(asked.json_path)
     if asked.plot_path is not None:
         explore_plot.check_target(asked.plot_path)
-    if on_login_node() and not asked.force:
+    if is_login_node() and not asked.force:
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with installation.lock(), shared_node(waits, alone=True):
+    with installation.lock(), share_node(waits, exclusive=True):
         with progress_line(chosen.lab) as progress:
             try:
                 exploration = measure(installation, chosen, progress)

@@ -14,8 +14,8 @@ from numalab.commands.shared import check_json_target, progress_line
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import MIB, write_json
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.turns import shared_node
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.harness.build import build_explorations
 from numalab.installation import Installation
 from numalab.labs import lab_modules
@@ -55,7 +55,7 @@ def explore_memory(installation: Installation, asked: Asked) -> int:
     check_json_target(json_path)
     if (balancing or on) and asked.rounds:
         raise UserError("--rounds is for what is timed, on this node; leave it out")
-    if not (on or balancing) and on_login_node() and not asked.force:
+    if not (on or balancing) and is_login_node() and not asked.force:
         raise UserError(refusal(f"explore {NUMBER}"))
     with installation.lock():
         try:
@@ -87,7 +87,7 @@ def _measure_here(
     from numalab.portrait.terminal import show_pairs
 
     rounds = rounds or (QUICK_ROUNDS if quick else ROUNDS)
-    with shared_node(waits, alone=True), progress_line(LAB) as progress:
+    with share_node(waits, exclusive=True), progress_line(LAB) as progress:
         progress("building")
         program, copier = _program(installation, "explore"), _program(installation, "copy")
         build_explorations(installation, [program.name, copier.name])

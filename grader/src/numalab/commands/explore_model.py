@@ -12,8 +12,8 @@ from numalab.commands.shared import check_json_target, progress_line
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.turns import shared_node
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.harness.build import build_explorations
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
@@ -31,9 +31,9 @@ def explore_model(
     from numalab.explore.explore import available_bytes
 
     check_json_target(json_path)
-    if on_login_node() and not force:
+    if is_login_node() and not force:
         raise UserError(refusal(f"explore {NAME}"))
-    with installation.lock(), shared_node(waits, alone=True), progress_line(NAME) as progress:
+    with installation.lock(), share_node(waits, exclusive=True), progress_line(NAME) as progress:
         try:
             progress("building")
             build_explorations(installation, [installation.probe.name])

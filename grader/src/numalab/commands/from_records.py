@@ -10,8 +10,8 @@ import click
 
 from numalab.commands.reporter import result_json, show_kernel, write_page, write_result
 from numalab.errors import wrapped
-from numalab.grading.from_records import StoredGrading, judge_again, read_grading, same_node
 from numalab.grading.request import Graded
+from numalab.grading.stored_gradings import StoredGrading, judge_again, read_grading, same_node
 from numalab.installation import Installation
 from numalab.labs.variants import labs_and_variants
 from numalab.reports import report
@@ -32,7 +32,7 @@ def show_records(
     before anything is shown."""
     labs = labs_and_variants(installation.root)
     gradings = [read_grading(path, labs, is_foreign=True) for path in paths]
-    node = same_node(gradings) if json_path or html_path else gradings[0].here.node
+    node = same_node(gradings) if json_path or html_path else gradings[0].local.node
     kernels = [judge_again(installation, grading, AGAIN) for grading in gradings]
     for kernel in kernels:
         show_kernel(kernel, explain)

@@ -22,8 +22,8 @@ from numalab.commands.shared import (
 from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import NumalabError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
+from numalab.grading.node_lock import share_node
 from numalab.grading.request import Graded, Request
-from numalab.grading.turns import shared_node
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
@@ -91,8 +91,8 @@ class _Options:
             self.size,
             self.quick,
             self.force,
-            on=machines,
-            here_only=self.here_only,
+            named_machines=machines,
+            no_vms=self.here_only,
             is_chosen=bool(self.names),
             sandbox=_chosen_sandbox(installation, self.with_sandbox, self.require_sandbox),
             afresh=self.afresh,
@@ -277,10 +277,10 @@ def grade_command(installation: Installation, options: _Options) -> int:
     request = options.request(graded_kit)  # a mistyped name is told before anything is waited for
     with (
         installation.lock(),
-        shared_node(waits) as turns,
+        share_node(waits) as turns,
         virtual_places(graded_kit, options.guest_kernel) as places,
     ):
-        request = replace(request, turns=turns)
+        request = replace(request, node_lock=turns)
         reporter = Reporter(graded_kit, request, places, options.explain, options.again)
         graded = reporter.grade()
         if options.json_path is not None:

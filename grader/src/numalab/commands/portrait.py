@@ -12,8 +12,8 @@ from numalab.commands.shared import check_json_target, progress_line, shown_path
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json, write_whole
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.turns import shared_node
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.installation import Installation
 from numalab.terminal import make_console, stripped
 
@@ -75,9 +75,9 @@ def portrait(
             raise UserError("--from shows what was measured; leave out --rounds")
         found = load_portrait(from_path)
     else:
-        if on_login_node() and not force:
+        if is_login_node() and not force:
             raise UserError(refusal("portrait"))
-        with installation.lock(), shared_node(waits, alone=True):
+        with installation.lock(), share_node(waits, exclusive=True):
             with progress_line("portrait") as progress:
                 try:
                     found = measure(installation, rounds, progress)

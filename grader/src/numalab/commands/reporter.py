@@ -19,10 +19,10 @@ from numalab.diagnosing.handed_in import diagnosis_words, score_diagnosis
 from numalab.errors import NumalabError, wrapped
 from numalab.evidence.record import Json
 from numalab.files import read_json, write_json, write_whole
-from numalab.grading.continuing import RECORD
-from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
 from numalab.grading.request import Graded, Listener, Request, grade_all
+from numalab.grading.timing_reuse import RECORD
+from numalab.grading.vm_gradings import left_out
 from numalab.harness.sandbox import level_of
 from numalab.installation import Installation
 from numalab.learning import progress
@@ -68,7 +68,7 @@ class Reporter:
         for name in graded.machines:
             click.echo("\n" + click.wrap_text(f"({self.places.note(name)})", 78))
         for lab in {kernel.lab.name: kernel.lab for kernel in self.kernels}.values():
-            missing = left_out(lab, [machine.name for machine in self.request.on])
+            missing = left_out(lab, [machine.name for machine in self.request.named_machines])
             if missing is not None:
                 click.echo("\n" + click.wrap_text(f"({missing})", 78))
         report.show_summary(make_console(), graded.verdicts)
@@ -157,8 +157,8 @@ def show_kernel(kernel: GradedKernel, explain: bool) -> None:
     columns = console.width - 4
     lines: list[Text] = []
     if explain:
-        lines += timing_lines(kernel.lab, kernel.accounts, kernel.here, columns)
-        for roof in roofs(kernel.lab, kernel.accounts, kernel.here):
+        lines += timing_lines(kernel.lab, kernel.accounts, kernel.local_evidence, columns)
+        for roof in roofs(kernel.lab, kernel.accounts, kernel.local_evidence):
             lines += [Text(), *roof_lines(roof, columns)]
     report.show_verdict(console, kernel, lines)
 

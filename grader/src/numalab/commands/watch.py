@@ -19,9 +19,9 @@ from numalab.commands.reporter import Reporter, note, waits
 from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import NumalabError, UserError, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_PASSED
+from numalab.grading.node_lock import share_node
 from numalab.grading.own_files import provide
 from numalab.grading.request import Graded, Request
-from numalab.grading.turns import shared_node
 from numalab.installation import Installation
 from numalab.labs.declaration import (
     KERNEL_FILES,
@@ -80,8 +80,8 @@ def watch(
         language or "edited",
         "submission",
         quick=True,
-        on=shared.named_machines(installation, on),
-        here_only=not on,
+        named_machines=shared.named_machines(installation, on),
+        no_vms=not on,
     )
     if installation.origin is None:
         provide(installation, [lab], note)  # before they are looked at
@@ -185,10 +185,10 @@ class _Run:
             again += f" --lang {languages}"
         no_times = None if is_timed else self.screen.no_times
         try:
-            with self.installation.lock(waits), shared_node(waits) as turns:
+            with self.installation.lock(waits), share_node(waits) as turns:
                 reporter = Reporter(
                     self.installation,
-                    replace(self.request, no_times=no_times, turns=turns),
+                    replace(self.request, no_times=no_times, node_lock=turns),
                     places,
                     again=grade_again(again),
                     before_report=self.screen.begin,
@@ -232,7 +232,7 @@ class _Run:
 
     def _left_out(self, graded: Graded) -> list[str]:
         """Evidence that a virtual node may show, if none was asked for."""
-        if self.request.on:
+        if self.request.named_machines:
             return []
         kinds = {criterion.name: criterion.kind for criterion in self.screen.lab.criteria}
         found: Mapping[str, None] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from numalab.grading.variant_installations import lab_of_named_variant, open_variant
+from numalab.grading.variant_installations import lab_of_named_variant, load_variant
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab, choose_labs, load_labs
 from numalab.labs.variants import is_variant_name
@@ -28,4 +28,4 @@ def named_lab(
     if not is_variant and not is_variant_name(name):
         (lab,) = choose_labs(load_labs(installation.root), [name])
         return installation, lab
-    return open_variant(installation, lab_of_named_variant(installation, name), above)
+    return load_variant(installation, lab_of_named_variant(installation, name), above)

@@ -19,8 +19,13 @@ from numalab.course.records import Attempt, GradingTarget, Json
 from numalab.errors import UserError
 from numalab.files import link_or_copy, read_json, write_json
 from numalab.grading.former_digests import known_as
-from numalab.grading.from_records import ON, StoredGrading, judge_again, read_grading
-from numalab.grading.kit_digests import judged_by
+from numalab.grading.numalab_digests import judged_by
+from numalab.grading.stored_gradings import (
+    VM_FOLDER_PREFIX,
+    StoredGrading,
+    judge_again,
+    read_grading,
+)
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, read_verdict, tag_machine
@@ -197,7 +202,7 @@ def judge_attempt(
     changed: list[CriterionChange] = []
     for old in whole.results:
         grading = read_grading(folder / "evidence" / old["language"], labs)
-        if (grading.lab.name, grading.here.language) != (attempt.target.lab, old["language"]):
+        if (grading.lab.name, grading.local.language) != (attempt.target.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}
         new = (
@@ -287,6 +292,6 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
 def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
     """Write the verdicts next to the records: of all machines together, and of each VM."""
     write_json(folder / _VERDICT, read_verdict(result).json_data())
-    for name, evidence in grading.there.items():
+    for name, evidence in grading.vms.items():
         shown = tag_machine(judge(grading.lab, evidence), name)
-        write_json(folder / f"{ON}{name}" / _VERDICT, shown.json_data())
+        write_json(folder / f"{VM_FOLDER_PREFIX}{name}" / _VERDICT, shown.json_data())

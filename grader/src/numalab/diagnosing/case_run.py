@@ -10,9 +10,9 @@ from pathlib import Path
 from numalab.diagnosing.case import Case
 from numalab.errors import NumalabError, reason_of
 from numalab.evidence.record import Evidence
-from numalab.grading.elsewhere import gather_on
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.vm_gradings import gather_on_vm
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import describe_node
 from numalab.installation import Installation
@@ -67,10 +67,10 @@ def run_case(
         with tempfile.TemporaryDirectory(prefix="numalab-case-") as folder:
             (Path(folder) / KERNEL_FILES[case.language]).write_text(case.kernel, encoding="utf-8")
             for _ in range(TRIES):
-                grading = Session(
+                grading = Grading(
                     installation, case.lab, case.language, "submission", Path(folder),
                     effort_for("quick", True), node, progress, timing_refused=_UNTIMED,
-                    seed=case.size_seed, here_only=True,
+                    seed=case.size_seed, no_vms=True,
                 )  # fmt: skip
                 case_run = _run_once(grading, case, places)
                 if case_run.shows(case):
@@ -83,8 +83,8 @@ def run_case(
     )
 
 
-def _run_once(grading: Session, case: Case, places: VirtualPlaces) -> CaseRun:
-    verdict = grade(grading, with_times=False)
+def _run_once(grading: Grading, case: Case, places: VirtualPlaces) -> CaseRun:
+    verdict = grade(grading, takes_times=False)
     if case.machine_seed is None:
         return CaseRun("here", grading.evidence, verdict, None)
     machine = seeded_machine(case.machine_seed)
@@ -94,5 +94,5 @@ def _run_once(grading: Session, case: Case, places: VirtualPlaces) -> CaseRun:
         installation.worker(lab.name, grading.language, "submission"),
     ]
     place = places.get(machine, programs, grading.progress)
-    remote = gather_on(grading, place, lab.kernel_parts)
+    remote = gather_on_vm(grading, place, lab.kernel_parts)
     return CaseRun(machine.name, remote.evidence, verdict, remote.verdict())

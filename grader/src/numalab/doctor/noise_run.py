@@ -20,8 +20,8 @@ from numalab.doctor.noise import (
 from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
-from numalab.grading.session import Session
-from numalab.grading.timing import kits_own_session, time_kits_own
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.timing import solution_grading, time_solution
 from numalab.harness.build import build_targets
 from numalab.installation import Installation
 from numalab.judging import judge, planner
@@ -40,7 +40,7 @@ class TimedTogether:
     """What is timed together: its criteria that are gradable here, and its generations.
     seconds: of each generation, from its start to its end; error: why there are no more."""
 
-    grading: Session
+    grading: Grading
     timed: planner.Timed
     criteria: tuple[Criterion, ...]
     replicates: list[Generation] = field(default_factory=list)
@@ -113,7 +113,7 @@ class Noise:
         return [difference(generation) for generation in replicates]
 
 
-def _why_not(grading: Session, criterion: Criterion) -> str:
+def _why_not(grading: Grading, criterion: Criterion) -> str:
     """Why a criterion is not gradable here."""
     criteria = judge.judge(grading.lab, grading.evidence).criteria
     return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
@@ -125,7 +125,7 @@ def _untimed_words(criterion: Criterion) -> str:
     return "It compares no programs; each grading tells by its own times"
 
 
-def _survey(grading: Session) -> tuple[list[TimedTogether], list[NotTimed]]:
+def _survey(grading: Grading) -> tuple[list[TimedTogether], list[NotTimed]]:
     """What of a lab can be timed on this node."""
     lab, evidence = grading.lab, grading.evidence
     gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
@@ -206,11 +206,11 @@ def measure_noise(
     interrupted = False
     try:
         for lab in labs:
-            grading = kits_own_session(installation, lab, LANGUAGE, effort, node, progress)
+            grading = solution_grading(installation, lab, LANGUAGE, effort, node, progress)
             here, others = _survey(grading)
             not_timed += others
             for timing in here:
-                runs[id(timing)] = time_kits_own(grading, timing.timed, timing.roles)
+                runs[id(timing)] = time_solution(grading, timing.timed, timing.roles)
             timings += here
         progress("building")
         _build(installation, timings)

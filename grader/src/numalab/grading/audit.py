@@ -1,5 +1,5 @@
-"""Grades the kit's own kernels to prove the labs: the handout fails exactly what lab.toml names,
-the solution passes."""
+"""Grade starting code and solutions to prove the labs: starting code fails exactly the criteria
+that lab.toml names, and solutions pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import Json
 from numalab.grading.request import (
-    Graded,
     Listener,
     Request,
     build_own_programs,
@@ -20,64 +19,75 @@ from numalab.grading.request import (
 )
 from numalab.installation import Installation
 from numalab.judging.audit import complaints, is_refuted
+from numalab.judging.places import LOCAL
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
 from numalab.virtual.place import VirtualPlaces
 
-TRIES = 5  # where times stay open; each goes on where the one before stopped
+MAX_GRADINGS = 5  # of one kernel while times are undecided; each continues the one before
 
 
 @dataclass(frozen=True)
 class Proof:
-    """complaints: what of the verdict is not as the lab declares it."""
+    """The verdict on one kernel of numalab's, and what of it is not as the lab declares."""
 
     verdict: Verdict
     complaints: Sequence[str]
 
 
 def prove(
-    installation: Installation, asked: Request, places: VirtualPlaces, listener: Listener
+    installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, list[Proof]]:
-    """asked: labs, language, and where; not variant or size. Returns this node's description, and a
-    proof for each lab, variant and language. Raises Interrupted, UserError and NumalabError."""
-    built = build_own_programs(installation, asked.labs, asked.is_chosen, listener)
+    """Grade starting code and solution of each lab and language.
+
+    Args:
+        request: labs, language and machines; its variant and size don't count.
+
+    Returns:
+        This machine's description, and a proof for each lab, variant and language.
+
+    Raises:
+        Interrupted, UserError, NumalabError.
+    """
+    labs = build_own_programs(installation, request.labs, request.is_chosen, listener)
     node: Json = {}
     proofs = []
-    for lab in built:
+    for lab in labs:
         for variant in ("handout", "solution"):
-            for chosen in chosen_languages(lab, asked.language):
-                request = Request(
-                    [lab], chosen, variant, size="quick", quick=True, force=True,
-                    on=asked.on, here_only=asked.here_only, turns=asked.turns,
+            for language in chosen_languages(lab, request.language):
+                own = Request(
+                    [lab], language, variant, size="quick", quick=True, force=True,
+                    named_machines=request.named_machines, no_vms=request.no_vms,
+                    node_lock=request.node_lock,
                 )  # fmt: skip
-                graded = _graded(installation, lab, request, places, listener)
-                node, verdict = graded.node, graded.verdicts[0]
-                mode = mode_of_workers(node)
-                told = complaints(lab, verdict, _numa_nodes(node, places), mode)
-                proofs.append(Proof(verdict, told))
+                node, verdict = _grade(installation, lab, own, places, listener)
+                found = complaints(lab, verdict, *_machines(node, places))
+                proofs.append(Proof(verdict, found))
     return node, proofs
 
 
-def _numa_nodes(node: Json, places: VirtualPlaces) -> dict[str, int]:
-    """Of each place where something was graded."""
-    return {"here": usable_numa_nodes(node), **places.numa_nodes()}
+def _machines(node: Json, places: VirtualPlaces) -> tuple[dict[str, int], str | None]:
+    """Return the NUMA nodes of each place where something was graded, and this machine's mode of
+    transparent huge pages for workers."""
+    return {LOCAL: usable_numa_nodes(node), **places.numa_nodes()}, mode_of_workers(node)
 
 
-def _graded(
+def _grade(
     installation: Installation,
     lab: Lab,
     request: Request,
     places: VirtualPlaces,
     listener: Listener,
-) -> Graded:
-    """Of one kernel, until its times are decided or something is refuted; with times of now."""
-    for number in range(TRIES):
+) -> tuple[Json, Verdict]:
+    """Grade one kernel with new times, until they are decided or the lab's declaration is refuted.
+    Returns this machine's description and the verdict."""
+    for number in range(MAX_GRADINGS):
         graded = grade_all(installation, replace(request, afresh=number == 0), places, listener)
         if graded.interrupted:
             raise Interrupted
-        verdict, node = graded.verdicts[0], graded.node
+        node, verdict = graded.node, graded.verdicts[0]
         if "inconclusive" not in verdict.statuses.values() or is_refuted(
-            lab, verdict, _numa_nodes(node, places), mode_of_workers(node)
+            lab, verdict, *_machines(node, places)
         ):
             break
-    return graded
+    return node, verdict

@@ -1,12 +1,11 @@
-"""What a file says as code: its *form*, in which prose and layout do not occur.
+"""The *form* of a file: its code without prose and layout.
 
 Python counts by its syntax tree without docstrings, C, Fortran, CMake and shell scripts by their
 words without comments and blanks, TOML and JSON by their values; all else, and what can't be
 parsed, byte for byte. A form does not change with the version of Python that makes it.
 
-Names of other files (an include, an import, a source in a CMakeLists.txt) are kept apart as
-*references*, so that who resolves them finds a file by what it says, wherever it lies and whatever
-it is called.
+Names of other files (an include, an import, a source in a CMakeLists.txt) are separated as
+*references*, so that a Resolver can replace them by what those files say, whatever their paths.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ _SEPARATOR = "\0\0"
 
 @dataclass(frozen=True)
 class Form:
-    """What a file says.
+    """The form of a file.
 
     Attributes:
-        digest: SHA-256 of what it says itself.
-        references: runs of adjacent names of files, in which order is no matter; of a module of
-            Python "package.module:name:alias".
+        digest: SHA-256 of its code without the names of other files.
+        references: runs of adjacent names of files, whose order does not matter; imports of Python
+            as "package.module:name:alias".
     """
 
     digest: str
@@ -71,8 +70,8 @@ def form_of(name: str, content: bytes) -> Form:
             runs.append(tuple(sorted(set(run))))
         else:
             text += run
-    said = _SEPARATOR.join(text).encode("utf-8", "surrogatepass")
-    return Form(hashlib.sha256(said).hexdigest(), tuple(runs))
+    joined = _SEPARATOR.join(text).encode("utf-8", "surrogatepass")
+    return Form(hashlib.sha256(joined).hexdigest(), tuple(runs))
 
 
 class _Reference(str):
@@ -116,7 +115,7 @@ def _shell_words(content: bytes) -> Iterator[str]:
 
 
 def _placement_words(content: bytes) -> Iterator[str]:
-    """Lines KEY=VALUE, as labs/placement.py reads them."""
+    """Yield lines KEY=VALUE, as labs/placement.py reads them."""
     for line in decode_source(content).splitlines():
         if line.strip() and not line.strip().startswith("#"):
             yield line.strip()

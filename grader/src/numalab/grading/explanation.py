@@ -1,5 +1,5 @@
-"""What a student says of a result in a few sentences, in a text file beside the kernel. It earns no
-points and changes no verdict: it is kept with the grading, for whoever reads it."""
+"""The student's explanation of a result, a few sentences in a text file next to the kernel. It
+earns no points and changes no verdict; it is kept with the grading for instructors to read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.untrusted.visible import shortened, visible_lines
 
 FILE = "explanation.txt"
-ASKED_FOR = 3  # sentences
+EXPECTED_SENTENCES = 3  # sentences
 LONGEST = 4_000  # characters that are kept
 _MOST_BYTES = 64 << 10
 _END = re.compile(r"[.!?][\"')\]]*(?=\s|\Z)")  # of a sentence
 
 
 def read_explanation(folder: Path, *, follow_links: bool = False) -> str:
-    """Of a folder with files that were handed in, as it may be shown; empty where there is none, or
-    where what has the name is no text of that size. follow_links: as files.read_plain_text."""
+    """Return the explanation in a folder, safe to show; empty where there is none, or no text of
+    that size. follow_links: as for files.read_plain_text."""
     try:
         text = read_plain_text(folder / FILE, _MOST_BYTES, follow_links=follow_links)
     except (FileNotFoundError, NotPlain, UnicodeDecodeError):
@@ -28,8 +28,8 @@ def read_explanation(folder: Path, *, follow_links: bool = False) -> str:
 
 
 def keep_explanation(folder: Path, text: str) -> None:
-    """Beside a kept record, in the place of the one before; an empty one leaves none. Raises
-    NumalabError."""
+    """Store an explanation next to a kept record, in place of the previous one; an empty one
+    removes it. Raises NumalabError."""
     path = folder / FILE
     try:
         if text:
@@ -41,5 +41,5 @@ def keep_explanation(folder: Path, text: str) -> None:
 
 
 def sentences(text: str) -> int:
-    """How many there are, as far as points tell: those within 0.5 and kernel.c end none."""
+    """Count the sentences of a text by their full stops; those within 0.5 and kernel.c end none."""
     return sum(re.search(r"\w", part) is not None for part in _END.split(text))

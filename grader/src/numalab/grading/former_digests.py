@@ -1,4 +1,4 @@
-"""Which earlier digests of what evidence depends on are proved equal in effect to the present one:
+"""Former digests (numalab_digests.measured_by) of versions that are proved to measure alike:
 former_digests.toml, which grader/bench/former_digests.py writes."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from numalab.errors import NumalabError
-from numalab.grading.kit_digests import measured_by
+from numalab.grading.numalab_digests import measured_by
 from numalab.installation import Installation
 from numalab.toml_files.tables import read_table
 
@@ -14,8 +14,8 @@ FILE = Path("grader", "src", "numalab", "grading", "former_digests.toml")
 
 
 def known_as(installation: Installation, lab: str) -> tuple[str, ...]:
-    """Return the digest by which a lab is measured now, and behind it the former ones that stand
-    for it, if only through others. Raises OSError and NumalabError."""
+    """Return the digest by which a lab is measured now, and behind it the former ones that lead to
+    it, directly or through others. Raises OSError and NumalabError."""
     known = [measured_by(installation, lab)]
     rows = _rows(installation)
     for digest in known:  # which grows

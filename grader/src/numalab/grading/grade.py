@@ -1,33 +1,36 @@
-"""One kernel at one place, from file to verdict: build, evidence, timing, judgement."""
+"""Grade one kernel on this machine, from file to verdict: build, evidence, timing, judgement."""
 
 from __future__ import annotations
 
 from numalab.errors import Interrupted
-from numalab.grading import handed_in, mpi_runs, probe_runs
-from numalab.grading.looks import gather_evidence
-from numalab.grading.predicted_looks import look_for_predictions
-from numalab.grading.seeded_node import look_at_seeded_node
-from numalab.grading.session import Session
+from numalab.grading import handed_files, mpi_runs, probe_runs
+from numalab.grading.collect_evidence import gather_evidence
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.prediction_runs import observe_predicted
+from numalab.grading.seeded_node import observe_seeded_node
 from numalab.grading.timing import take_times
 from numalab.judging.verdict import Verdict
 
 
-def grade(session: Session, with_times: bool = True) -> Verdict:
-    """Does all there is to do and judges; without times: all but racing the solution. Raises
-    Interrupted; what was seen until then is in the session and can be judged."""
+def grade(grading: Grading, takes_times: bool = True) -> Verdict:
+    """Gather all evidence that the lab's criteria need, and judge it.
+
+    takes_times: False: the submission is not timed against the solution. Raises Interrupted; what
+    has been recorded until then can be judged.
+    """
     try:
-        handed_in.read_files(session)
-        if session.build():
-            gather_evidence(session)
-        handed_in.gather_placements(session)
-        look_at_seeded_node(session)
-        look_for_predictions(session)
-        with session.turns_for_times():
-            mpi_runs.time_messages(session)
-            probe_runs.measure_rates(session)
-            if with_times:
-                take_times(session)
+        handed_files.read_files(grading)
+        if grading.build():
+            gather_evidence(grading)
+        handed_files.gather_placements(grading)
+        observe_seeded_node(grading)
+        observe_predicted(grading)
+        with grading.exclusive_times():
+            mpi_runs.time_messages(grading)
+            probe_runs.measure_rates(grading)
+            if takes_times:
+                take_times(grading)
     except (KeyboardInterrupt, Interrupted) as error:
-        session.record.interrupted = True
+        grading.record.interrupted = True
         raise Interrupted from error
-    return session.verdict()
+    return grading.verdict()

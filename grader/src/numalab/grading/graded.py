@@ -1,4 +1,4 @@
-"""What grading one kernel leaves for whoever shows it or keeps it."""
+"""The result of grading one kernel, as it is shown and kept."""
 
 from __future__ import annotations
 
@@ -19,28 +19,39 @@ from numalab.modelling.speedups import ModelledSpeedup
 
 @dataclass(frozen=True)
 class GradedKernel:
-    """A kernel that was graded. seen: places and their evidence, this node first; accounts: of
-    the criteria that were timed; unchanged: all of it is starting code; again: what to do
-    about times that stayed open; published: latencies to show once they have been predicted;
-    hints_seen: of the lab; spent_s: what took the time here; interrupted: not all was looked
-    at; afresh: how to have new times in the place of earlier ones, empty where there is no way;
-    here_only: no virtual node was asked; not_read: files beside the kernel that look like one;
-    taken: what was read in place of a file that is asked for;
-    explanation: what the student says of it, may be empty; modelled: times that stand beside those
-    that this node can't show."""
+    """The result of grading one kernel.
+
+    Attributes:
+        lab: the lab.
+        verdict: over all machines.
+        evidence_by_place: name and evidence of each machine, this one first.
+        accounts: of the criteria that were timed.
+        unchanged: all of it is starting code.
+        again: what to do about undecided times; empty: nothing.
+        published: latencies that are shown once they have been predicted.
+        hint_levels: how many hints the learner has read, by topic.
+        spent_s: seconds by activity.
+        interrupted: not all was observed.
+        afresh: how to take new times in place of earlier ones; empty where there is no way.
+        no_vms: no virtual machine was used.
+        not_read: files next to the kernel that are probably meant as one.
+        taken: sentences on files that were read in place of one of the right name.
+        explanation: what the student writes about the result; may be empty.
+        modelled: modelled times for criteria that this machine can't time.
+    """
 
     lab: Lab
     verdict: Verdict
-    seen: Seen
+    evidence_by_place: Seen
     accounts: Sequence[TimingAccount]
     unchanged: bool = False
     again: str = ""
     published: Sequence[Figure] = ()
-    hints_seen: Levels = field(default_factory=dict)
+    hint_levels: Levels = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
     afresh: str = ""
-    here_only: bool = False
+    no_vms: bool = False
     not_read: Sequence[str] = ()
     taken: Sequence[str] = ()
     explanation: str = ""
@@ -48,17 +59,18 @@ class GradedKernel:
 
     @property
     def predictions(self) -> ScoredPredictions | None:
-        """Of predictions.toml; None where nothing was handed in."""
-        return scored_predictions(self.lab, self.verdict, self.seen, self.accounts)
+        """Return the score of predictions.toml; None where none was handed in."""
+        return scored_predictions(self.lab, self.verdict, self.evidence_by_place, self.accounts)
 
     @property
-    def here(self) -> Evidence:
-        """What was seen on this node."""
-        return self.seen[0][1]
+    def local_evidence(self) -> Evidence:
+        """Return the evidence of this machine."""
+        return self.evidence_by_place[0][1]
 
     def json_data(self) -> Json:
+        """Return the result as the JSON of `./numalab grade --json` and of kept results."""
         predictions = self.predictions
-        earlier = msgspec.to_builtins(self.here.earlier_times)
+        earlier = msgspec.to_builtins(self.local_evidence.earlier_times)
         return add_timing(self.verdict.json_data(), self.accounts) | {
             **({"earlier_times": earlier} if earlier else {}),
             **({"taken": list(self.taken)} if self.taken else {}),
@@ -66,6 +78,6 @@ class GradedKernel:
             **({"explanation": self.explanation} if self.explanation else {}),
             **({"prediction": predictions.json_data()} if predictions is not None else {}),
             **({"modelled": [one.json_data() for one in self.modelled]} if self.modelled else {}),
-            "build": msgspec.to_builtins(self.here.build),
+            "build": msgspec.to_builtins(self.local_evidence.build),
             "spent_s": {key: round(s, 3) for key, s in self.spent_s.items()},
         }

@@ -1,4 +1,4 @@
-"""Whether files are still the handout's."""
+"""Find out whether files are still starting code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 
 from numalab.files import NotPlain, read_plain
-from numalab.grading.found_files import found_file, starting_digests
+from numalab.grading.file_choice import choose_file, starting_digests
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
 from numalab.labs.kernel_names import file_names
@@ -14,15 +14,16 @@ from numalab.labs.starting_code import digest_of, is_unchanged
 
 
 def unchanged_files(installation: Installation, lab: Lab, language: str, folder: Path) -> list[str]:
-    """The kernel and the files beside it, as far as they are still the handout's, byte for byte;
-    none where what was kept as the handout is not what lab.toml says that it is."""
+    """Return the names of handed-in files that are starting code byte for byte: of the kernel and
+    the lab's other files. None counts where the build keeps another starting code than lab.toml
+    names."""
     pristine = installation.pristine_folder(lab.name)
     unchanged = []
     follow = installation.is_own(folder)
     for file in file_names(lab, language):
         with contextlib.suppress(OSError, NotPlain):
             content = read_plain(
-                found_file(installation, lab, folder, file), FILE_BYTES, follow_links=follow
+                choose_file(installation, lab, folder, file), FILE_BYTES, follow_links=follow
             )
             is_kept = content == (pristine / file).read_bytes()
             if (
@@ -34,23 +35,23 @@ def unchanged_files(installation: Installation, lab: Lab, language: str, folder:
 
 
 def is_pristine(
-    installation: Installation, lab: Lab, language: str, folder: Path, with_placements: bool = False
+    installation: Installation, lab: Lab, language: str, folder: Path, includes_files: bool = False
 ) -> bool:
-    """Whether the kernel is still the handout; with_placements: and the placement files, which
+    """Tell whether the kernel is starting code; includes_files: and the lab's other files, which
     both languages share."""
     unchanged = unchanged_files(installation, lab, language, folder)
-    files = [file.name for file in lab.files] if with_placements else []
+    files = [file.name for file in lab.files] if includes_files else []
     return {KERNEL_FILES[language], *files} <= set(unchanged)
 
 
 def is_starting_code(installation: Installation, lab: Lab, language: str, folder: Path) -> bool:
-    """Return whether all that was handed in is the starting code: kernel and files of the lab, and
-    none that says anything else, whatever comments and blanks they have."""
+    """Tell whether all that was handed in is starting code, kernel and files of the lab, whatever
+    comments and blanks they have."""
     found = {}
     for file in file_names(lab, language):
         with contextlib.suppress(OSError, NotPlain):
             found[file] = read_plain(
-                found_file(installation, lab, folder, file),
+                choose_file(installation, lab, folder, file),
                 FILE_BYTES,
                 follow_links=installation.is_own(folder),
             )
@@ -59,13 +60,13 @@ def is_starting_code(installation: Installation, lab: Lab, language: str, folder
 
 
 def language_digests(installation: Installation, lab: Lab, language: str) -> dict[str, str]:
-    """Return the digest of each file of the starting code of a language, by its name."""
+    """Return the digests of a language's starting code, by file name."""
     found = {name: starting_digests(installation, lab, name) for name in file_names(lab, language)}
     return {name: digests[0] for name, digests in found.items() if digests}
 
 
 def edited_languages(installation: Installation, lab: Lab) -> list[str]:
-    """Those whose kernel in labs/ is not the handout any more."""
+    """Return the languages whose kernel among the user's files is not starting code any more."""
     folder = installation.own_folder(lab.name)
     return [
         language

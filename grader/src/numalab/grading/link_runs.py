@@ -1,18 +1,17 @@
-"""Runs a kernel as an MPI job on two virtual nodes, and counts what it puts on the link.
+"""Run a kernel as an MPI job on two virtual machines, and count the bytes that it puts on the link.
 
-What is measured are the bytes of all Ethernet frames that node 1 has sent, counted by the relay
-between the nodes, which is a process of this host. Rank 0 gets items of random bits that nobody
-else has, and what rank 1 has in the end is read from node 2: so what is right there has crossed the
-link, whatever the program does, and it can't have crossed in fewer bits. The nodes are booted for
-this one job. Launcher and ranks are another user on both, who sees the system's folders, the
-program and the items.
+Counted are all Ethernet frames that machine 1 has sent, by the relay between the two, a process on
+this machine. Rank 0 gets items of random bits, and what rank 1 has in the end is read from machine
+2. So whatever the program does, items that are correct there have crossed the link, and in no fewer
+bits. Both machines are booted for this one job. Launcher and ranks run as another user on both, who
+sees the system's folders, the program and the items.
 
-What could pass as an artefact: items that are alike or follow from a seed (they are random); items
-that lie on node 2 already (only node 1 gets them); slots that are zero where nobody uses them,
-which would pack well (they are random, too); a rank that only says that it has them (they are
-read). What may cost a kernel something that it is not to blame for: TCP that sends a segment twice,
-since emulated nodes answer late. So what fails is run twice, of which the better one counts, and
-counts only beside a solution that has not failed.
+What could be an artefact is excluded: items that are alike or follow from a seed (they are random);
+items that are on machine 2 already (only machine 1 gets them); unused slots full of zeros, which
+would compress well (they are random, too); a rank that only claims to have the items (they are
+read). One thing is not the kernel's fault: TCP sends a segment twice where an emulated machine
+answers late. So a job that fails is run twice, the better run counts, and it counts only if the
+solution has not failed either.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from pathlib import Path
 from numalab.errors import NumalabError
 from numalab.evidence.record import SOLUTION, SUBMISSION, Json
 from numalab.evidence.run_formats import SLOT_BYTES, JobEnd, LinkJob, OutcomeRecord, WrongItem
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import LINK_JOB, build_targets
 from numalab.judging import planner
 from numalab.untrusted.visible import visible_lines
@@ -36,36 +35,42 @@ from numalab.virtual.network import REMOTE_APART
 from numalab.virtual.place import PlaceLost, VirtualPlace
 from numalab.virtual.qemu_process import GuestFailed
 
-ITEMS = 30_000
+PAYLOAD_COUNT = 30_000  # items
 NUMBER_BYTES = 8
-LIMIT_S = 60.0  # a solution takes two or three, and some more beside other load
+LIMIT_S = 60.0  # a solution takes two or three, and more next to other load
 _MOST_PRINTED_BYTES = 1 << 20
-_MOST_SAID = 1_500  # characters, the first ones: what follows is most often how MPI ends
-_PROGRAM, _ITEMS = "/numalab/on_link", "/numalab/items"
+_KEPT_CHARACTERS = 1_500  # of the output, from its start: most often MPI's own end follows
+_PROGRAM, _PAYLOAD_PATH = "/numalab/on_link", "/numalab/items"
 _RESULTS = "/delivered"
 _RESULT = f"{_RESULTS}/items"
 
 
-class _TooMuch(Exception):
-    """A command says more than anybody reads."""
+class _TooMuchOutput(Exception):
+    """A command prints more than is read."""
 
 
 @dataclass
-class _Said:
-    """What a command prints, up to a limit."""
+class _LimitedOutput:
+    """The output of a command, up to a limit."""
 
     most_bytes: int
     data: bytearray
 
     def take(self, data: bytes) -> None:
+        """Append output. Raises _TooMuchOutput."""
         self.data += data
         if len(self.data) > self.most_bytes:
-            raise _TooMuch
+            raise _TooMuchOutput
 
 
 @dataclass(frozen=True)
-class Items:
-    """lengths: numbers of each item; slots: their bytes, SLOT_BYTES each, used or not."""
+class Payload:
+    """The items that a job sends.
+
+    Attributes:
+        lengths: how many numbers each item has.
+        slots: SLOT_BYTES for each item, used or not.
+    """
 
     lengths: array.array[int]
     slots: bytes
@@ -79,31 +84,34 @@ class Items:
         return self.lengths.tobytes() + self.slots
 
 
-def draw_items(count: int) -> Items:
+def draw_payload(count: int) -> Payload:
+    """Return so many items of random lengths and bits."""
     most = SLOT_BYTES // NUMBER_BYTES
     lengths = array.array("i", (1 + byte % most for byte in os.urandom(count)))
-    return Items(lengths, os.urandom(count * SLOT_BYTES))
+    return Payload(lengths, os.urandom(count * SLOT_BYTES))
 
 
-def compare(items: Items, got: bytes) -> tuple[int, WrongItem | None]:
-    """How many items are not as they should be, and the first. got: lengths and slots, as of
-    Items.content; what is missing at its end is wrong."""
-    count = len(items.lengths)
-    head = count * items.lengths.itemsize
+def compare(payload: Payload, got: bytes) -> tuple[int, WrongItem | None]:
+    """Count the items that are not as they should be. Returns their number and the first one.
+
+    got: lengths and slots, as Payload.content has them; what is missing at the end is wrong.
+    """
+    count = len(payload.lengths)
+    head = count * payload.lengths.itemsize
     lengths = array.array("i")
     lengths.frombytes(got[:head].ljust(head, b"\0"))
     slots = got[head:].ljust(count * SLOT_BYTES, b"\0")
     wrong, first = 0, None
-    for item, length in enumerate(items.lengths):
+    for item, length in enumerate(payload.lengths):
         start = item * SLOT_BYTES
         used = slice(start, start + length * NUMBER_BYTES)
-        if lengths[item] == length and slots[used] == items.slots[used]:
+        if lengths[item] == length and slots[used] == payload.slots[used]:
             continue
         wrong += 1
         if first is None:
             first = WrongItem(
                 item=item, length=lengths[item], expected_length=length,
-                number=_first_number(items.slots, slots, used),
+                number=_first_number(payload.slots, slots, used),
             )  # fmt: skip
     return wrong, first
 
@@ -115,62 +123,84 @@ def _first_number(expected: bytes, got: bytes, used: slice) -> int | None:
     return None
 
 
-def look_on_link(session: Session, part: str | None) -> None:
-    """On two nodes of the session's place. Raises Interrupted, NumalabError and UserError."""
-    own = _run(session, SUBMISSION, part)
-    if not planner.needs_link_control(session.lab, session.evidence, part):
+def run_on_link(grading: Grading, part: str | None) -> None:
+    """Run the submission as a job on two virtual machines, and the solution where the planner needs
+    it. Raises Interrupted, NumalabError and UserError."""
+    own = _run(grading, SUBMISSION, part)
+    if not planner.needs_link_control(grading.lab, grading.evidence, part):
         return
-    name = session.program(SOLUTION, LINK_JOB).name
-    if not session.take_kept(name):
-        build_targets(session.installation, [name])
-        session.keep_for_others(name, [_run(session, SOLUTION, part)])
-    (control,) = session.controls[name]
+    name = grading.program(SOLUTION, LINK_JOB).name
+    if not grading.take_kept(name):
+        build_targets(grading.installation, [name])
+        grading.keep_for_others(name, [_run(grading, SOLUTION, part)])
+    (control,) = grading.controls[name]
     # What takes twenty times as long as the solution needs no second try.
     if own.end != "late" or (isinstance(control, LinkJob) and control.end == "late"):
-        _run(session, SUBMISSION, part)
+        _run(grading, SUBMISSION, part)
 
 
-def _run(session: Session, role: str, part: str | None) -> LinkJob:
-    """One job, kept. Where the nodes can't be booted that is the kit's or the host's doing."""
-    assert isinstance(session.place, VirtualPlace)
-    whose = "" if role == SUBMISSION else ", with the solution"
-    session.progress(f"{part}: sending items from node to node{whose}")
-    items = draw_items(ITEMS)
-    with session.spending("evidence"), session.place.boot_cluster(session.progress) as cluster:
-        words = session.place.job_words(_RESULTS)
-        environment = session.place.environment
-        facts = run_job(cluster, session.program(role, LINK_JOB), items, words, environment)
+def _run(grading: Grading, role: str, part: str | None) -> LinkJob:
+    """Run one job and record it. Raises NumalabError where the machines can't be booted."""
+    assert isinstance(grading.place, VirtualPlace)
+    ending = "" if role == SUBMISSION else ", with the solution"
+    grading.progress(f"{part}: sending items from node to node{ending}")
+    payload = draw_payload(PAYLOAD_COUNT)
+    with grading.spending("evidence"), grading.place.boot_cluster(grading.progress) as cluster:
+        words = grading.place.job_words(_RESULTS)
+        environment = grading.place.environment
+        facts = run_job(cluster, grading.program(role, LINK_JOB), payload, words, environment)
     outcome = OutcomeRecord.fine()
-    run = LinkJob(lab=session.lab.name, part=part, team=2, role=role, outcome=outcome, **facts)
-    session.record.runs.append(run)
+    run = LinkJob(lab=grading.lab.name, part=part, team=2, role=role, outcome=outcome, **facts)
+    grading.record.runs.append(run)
     return run
 
 
 def run_job(
     cluster: Cluster,
     program: Path,
-    items: Items,
+    payload: Payload,
     words: Sequence[str],
     environment: Mapping[str, str],
     limit_s: float = LIMIT_S,
 ) -> Json:
-    """Return what LinkJob has beside what all runs have. The cluster may be of no use afterwards.
-    words: behind which the job is kept apart (apart.job_words). Raises PlaceLost where its nodes
-    can't even hold the program."""
+    """Run a job on a cluster of two virtual machines, which may be of no use afterwards.
+
+    Args:
+        program: of both ranks.
+        words: of the command that runs the job as another user (VirtualPlace.job_words).
+        limit_s: after which it is ended.
+
+    Returns:
+        The fields of LinkJob that other runs don't have.
+
+    Raises:
+        PlaceLost: the machines can't even hold the program.
+        NumalabError: mpiexec can't run there.
+    """
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
-        own, apart = Path(folder, "items"), Path(folder, "apart")
-        own.write_bytes(items.content)
-        apart.write_text("".join(f"{word}\n" for word in words), "utf-8")
-        both = {_PROGRAM: program, REMOTE_APART: apart}
+        own, sandbox = Path(folder, "items"), Path(folder, "apart")
+        own.write_bytes(payload.content)
+        sandbox.write_text("".join(f"{word}\n" for word in words), "utf-8")
+        both = {_PROGRAM: program, REMOTE_APART: sandbox}
         try:
-            cluster.guests[0].hold(both | {_ITEMS: own})
+            cluster.guests[0].hold(both | {_PAYLOAD_PATH: own})
             cluster.guests[1].hold(both)
             before = cluster.counts()
         except GuestFailed as error:
             raise PlaceLost(str(error)) from error
     end: JobEnd = "ok"
-    code, said, got = 0, _Said(_MOST_PRINTED_BYTES, bytearray()), None
-    job = ("mpiexec", "-n", "2", "-ppn", "1", _PROGRAM, _ITEMS, str(len(items.lengths)), _RESULT)
+    code, said, got = 0, _LimitedOutput(_MOST_PRINTED_BYTES, bytearray()), None
+    job = (
+        "mpiexec",
+        "-n",
+        "2",
+        "-ppn",
+        "1",
+        _PROGRAM,
+        _PAYLOAD_PATH,
+        str(len(payload.lengths)),
+        _RESULT,
+    )
     command = [*words, "--", *job]
     crossed = None
     try:
@@ -185,20 +215,20 @@ def run_job(
             end, code = "code", ended.code or 128 + ended.signal
         crossed = cluster.counts().subtract(before).nodes[0]
         if end == "ok":
-            got = _read_result(cluster, environment, len(items.content))
-    except _TooMuch:
+            got = _read_result(cluster, environment, len(payload.content))
+    except _TooMuchOutput:
         end = "printed"
     except GuestFailed as error:
         end = "node"
         said.data += str(error).encode()
-    wrong, first = (None, None) if got is None else compare(items, got)
+    wrong, first = (None, None) if got is None else compare(payload, got)
     return {
         "end": end,
         "code": code,
-        "said": visible_lines(said.data.decode(errors="replace").strip())[:_MOST_SAID],
+        "said": visible_lines(said.data.decode(errors="replace").strip())[:_KEPT_CHARACTERS],
         "limit_s": limit_s,
-        "items": len(items.lengths),
-        "payload_bytes": items.payload_bytes,
+        "items": len(payload.lengths),
+        "payload_bytes": payload.payload_bytes,
         "wrong": wrong,
         "first_wrong": first,
         "sent_bytes": 0 if crossed is None else crossed.sent.bytes,
@@ -208,11 +238,11 @@ def run_job(
 
 
 def _read_result(cluster: Cluster, environment: Mapping[str, str], most_bytes: int) -> bytes:
-    """What rank 1 has left on node 2; nothing where it has not."""
-    got, errors = _Said(most_bytes, bytearray()), _Said(1 << 16, bytearray())
+    """Return what rank 1 has left on machine 2; nothing where it has left none, or too much."""
+    got, errors = _LimitedOutput(most_bytes, bytearray()), _LimitedOutput(1 << 16, bytearray())
     command = ["head", "-c", str(most_bytes), _RESULT]
     try:
         cluster.run(2, command, "/", environment, got.take, errors.take, limit_s=LIMIT_S)
-    except _TooMuch:
+    except _TooMuchOutput:
         return b""
     return bytes(got.data)

@@ -15,7 +15,7 @@ ANSWER_LIMIT_S = 5
 _LISTING = ("--Node", "--noheader", "--format=%n %N %T")
 
 
-def on_login_node() -> bool:
+def is_login_node() -> bool:
     """Return whether Slurm is installed here, no job is running, and this machine is not an idle
     node of the cluster.
 
@@ -34,13 +34,13 @@ def on_login_node() -> bool:
     return not is_idle_node(done.stdout, socket.gethostname())
 
 
-def is_idle_node(listing: str, host: str) -> bool:
+def is_idle_node(listing: str, machine_name: str) -> bool:
     """Return whether a listing of sinfo has this machine, and as idle wherever it has it.
 
     listing: lines of host name, node name and state. host: this machine's name, with or without
     its domain.
     """
-    ours = {host, host.partition(".")[0]}
+    ours = {machine_name, machine_name.partition(".")[0]}
     states = [
         words[-1]
         for words in map(str.split, listing.splitlines())

@@ -1,4 +1,4 @@
-"""Modelled times beside the times that this node can't show."""
+"""Model times for criteria that this machine can't time."""
 
 from __future__ import annotations
 
@@ -21,43 +21,48 @@ from numalab.modelling.speedups import (
 )
 
 
-def modelled_beside(
-    installation: Installation, lab: Lab, verdict: Verdict, seen: Seen
+def model_ungradable(
+    installation: Installation, lab: Lab, verdict: Verdict, by_place: Seen
 ) -> tuple[ModelledSpeedup, ...]:
-    """For each criterion of time that can't be graded for want of NUMA nodes, on each machine of
-    the gallery that the kernel was looked at on, and carried over to those that the lab names."""
-    return _modelled(installation, lab, _without_times(lab, verdict, dict(seen)[LOCAL]), seen)
+    """Model each timing criterion that this machine can't grade for lack of NUMA nodes: on each
+    machine of the gallery on which the kernel was observed, and extrapolated to those that the lab
+    names. by_place: name and evidence of each machine, this one among them."""
+    return _modelled(
+        installation, lab, _ungradable_times(lab, verdict, dict(by_place)[LOCAL]), by_place
+    )
 
 
-def modelled_of(installation: Installation, lab: Lab, seen: Seen) -> tuple[ModelledSpeedup, ...]:
-    """As modelled_beside, for all criteria of time that want several NUMA nodes, whatever this node
-    can show."""
+def model_all(installation: Installation, lab: Lab, by_place: Seen) -> tuple[ModelledSpeedup, ...]:
+    """Model all timing criteria that need several NUMA nodes, as model_ungradable, whatever this
+    machine can grade."""
     timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
-    return _modelled(installation, lab, timed, seen)
+    return _modelled(installation, lab, timed, by_place)
 
 
 def _modelled(
-    installation: Installation, lab: Lab, criteria: Iterable[Criterion], seen: Seen
+    installation: Installation, lab: Lab, criteria: Iterable[Criterion], by_place: Seen
 ) -> tuple[ModelledSpeedup, ...]:
-    there = [(where, evidence) for where, evidence in seen if where in known_names(installation)]
+    known = known_names(installation)
+    vms = [(where, evidence) for where, evidence in by_place if where in known]
     found: list[ModelledSpeedup] = []
     for criterion in criteria:
-        for where, evidence in there:
-            found += _on(installation, lab, criterion, where, evidence)
-        for name in lab.modelled_on if there else ():
-            if name not in dict(there):
-                found += _carried(installation, lab, criterion, there[0], name)
+        for where, evidence in vms:
+            found += _model_on(installation, lab, criterion, where, evidence)
+        for name in lab.modelled_on if vms else ():
+            if name not in dict(vms):
+                found += _extrapolated(installation, lab, criterion, vms[0], name)
     return tuple(found)
 
 
-def _carried(
+def _extrapolated(
     installation: Installation,
     lab: Lab,
     criterion: Criterion,
-    seen: tuple[str, Evidence],
+    source: tuple[str, Evidence],
     name: str,
 ) -> tuple[ModelledSpeedup, ...]:
-    where, evidence = seen
+    """Extrapolate from one machine, by its name and evidence, to another one."""
+    where, evidence = source
     try:
         return extrapolate(
             lab, criterion, evidence, f"on {where}", find_machine(installation, name)
@@ -66,20 +71,21 @@ def _carried(
         return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 
 
-def _without_times(lab: Lab, verdict: Verdict, here: Evidence) -> Iterator[Criterion]:
+def _ungradable_times(lab: Lab, verdict: Verdict, evidence: Evidence) -> Iterator[Criterion]:
     refused = {c.name for c in verdict.criteria if c.where == LOCAL and c.status == "not_gradable"}
     for criterion in lab.criteria:
         is_timed = criterion.kind == "timing" and criterion.name in refused
-        if is_timed and criterion.needs_numa_nodes > here.numa_nodes:
+        if is_timed and criterion.needs_numa_nodes > evidence.numa_nodes:
             yield criterion
 
 
-def _on(
+def _model_on(
     installation: Installation, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
 ) -> tuple[ModelledSpeedup, ...]:
-    """What keeps a time from being modelled is told in its place: a grading does not end by it."""
+    """Model one criterion on one machine. Where that fails, the reason takes the place of the
+    times, since a grading must not end by it."""
     try:
-        machine = _as_booted(find_machine(installation, name), evidence)
+        machine = _booted_size(find_machine(installation, name), evidence)
         return modelled_speedups(
             lab, criterion, evidence, machine, _slow(installation, lab, criterion)
         )
@@ -87,13 +93,13 @@ def _on(
         return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 
 
-def _as_booted(machine: Machine, evidence: Evidence) -> Machine:
-    """With as many cores as its virtual node had. Raises NumalabError where it is another
-    machine."""
+def _booted_size(machine: Machine, evidence: Evidence) -> Machine:
+    """Return a machine with as many cores as its virtual machine had. Raises NumalabError where the
+    machine's file has changed since."""
     small = machine.scaled_to_cores(int(evidence.node["cores"]))
-    told = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
+    booted = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
     described = {(pu, place.numa_node) for pu, place in enumerate(small.pu_table)}
-    if told != described:
+    if booted != described:
         raise NumalabError(
             "its PUs are not those of the machine's file any more; grade again to boot the present "
             "one"
@@ -102,8 +108,8 @@ def _as_booted(machine: Machine, evidence: Evidence) -> Machine:
 
 
 def _slow(installation: Installation, lab: Lab, criterion: Criterion) -> dict[str, Policy]:
-    """The launch that a criterion's times would be compared with. Raises UserError and
-    NumalabError."""
+    """Return the launch that a criterion's times would be compared with, by its file's name.
+    Raises UserError and NumalabError."""
     if criterion.slow is None:
         return {}
     path = installation.lab_folder(lab.name) / criterion.slow

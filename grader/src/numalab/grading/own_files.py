@@ -1,14 +1,13 @@
-"""What somebody edits, apart from how it was given.
+"""Keep the files that a user edits apart from the files as they were given.
 
-Who works with a kit that many share (installation.py) has a folder that looks like the kit's as
-far as its texts speak of it: labs/NN_name/ with the files to edit; links to the texts and the
-contract beside them, and to the solutions; and the command, so that `./numalab grade 01` means
-there what it means everywhere. In a copy that was unpacked these files are in labs/ itself, and as
-they were given in installation.RELEASED, so that a newer archive that is unpacked over it replaces
-none of them.
+A user of an installation that many share (installation.py) has a folder of their own. It looks like
+the installation as far as the texts speak of it: labs/NN_name/ with the files to edit, links to the
+texts, the contract and the solutions, and the command, so that `./numalab grade 01` works there as
+everywhere. In a copy that was unpacked, these files are in labs/ itself, and as they were given in
+installation.RELEASED, so that a newer archive that is unpacked over it replaces none of them.
 
-What has been edited is never written again, and what has been removed is not put back. Starting
-code of an earlier release becomes this one's, and is kept in earlier_release/.
+Edited files are never overwritten, and removed ones are not put back. Starting code of an earlier
+release is replaced by this one's, and kept in earlier_release/.
 """
 
 from __future__ import annotations
@@ -29,7 +28,8 @@ from numalab.labs.kernel_names import NOTEBOOK, edited_names
 from numalab.labs.starting_code import digest_of, is_of_earlier_release
 from numalab.processes import shell_variables, starting
 
-ASIDE = "earlier_release"  # where an earlier release's files go, also by common/setup/unpacked.sh
+# Where files of an earlier release are kept, also by common/setup/unpacked.sh.
+ASIDE = "earlier_release"
 _LARGEST_FILE = 64 * MIB  # a notebook with its pictures
 _MOST_COMMITS = 100
 
@@ -37,9 +37,11 @@ _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 
 def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
-    """Makes the folder, and in it those of labs that are not there; brings up to date what nobody
-    has edited. note: is told where files are. Nothing in a clone of one's own. Raises
-    NumalabError."""
+    """Make the user's folder with the labs that it lacks, and bring up to date what was not edited.
+    In a clone there is nothing to make.
+
+    note: called with a line that says where files are. Raises NumalabError.
+    """
     if installation.work is None:
         _bring_up_to_date(installation, labs, note)
         return
@@ -70,14 +72,15 @@ def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str
 
 
 def _edited(installation: Installation, lab: Lab) -> list[str]:
-    """Of notebooks, who works with a shared kit opens copies alone."""
+    """Return the files of a lab that a user edits; notebooks of a shared installation are opened as
+    copies."""
     return [name for name in edited_names(lab) if name != NOTEBOOK or installation.work is None]
 
 
 def _bring_up_to_date(
     installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]
 ) -> None:
-    """Raises NumalabError."""
+    """Replace starting code of earlier releases. Raises NumalabError."""
     for lab in labs:
         given, own = installation.given_folder(lab.name), installation.own_folder(lab.name)
         for name in _edited(installation, lab) if given != own else ():
@@ -90,7 +93,7 @@ def _bring_up_to_date(
 def _bring(
     installation: Installation, lab: Lab, given: Path, own: Path, note: Callable[[str], None]
 ) -> None:
-    """Raises OSError."""
+    """Replace a file that is starting code of an earlier release. Raises OSError."""
     try:
         content = read_plain(own, _LARGEST_FILE)
     except (FileNotFoundError, NotPlain):  # it was removed, or is a link to somewhere else
@@ -110,7 +113,7 @@ def _bring(
 
 
 def _put_aside(installation: Installation, path: Path) -> Path:
-    """Copy a file to where nothing is yet; returns where. Raises OSError."""
+    """Copy a file to a new place below ASIDE, and return it. Raises OSError."""
     kept = installation.work_root / ASIDE / path.relative_to(installation.work_root)
     kept.parent.mkdir(parents=True, exist_ok=True)
     places = itertools.chain(
@@ -121,13 +124,13 @@ def _put_aside(installation: Installation, path: Path) -> Path:
     return free
 
 
-# ---- the starting code that edits are told from ------------------------------------------------
+# ---- starting code, by which edits are recognised ----------------------------------------------
 
 
 def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
-    """Put right what the build keeps as starting code, where it has kept something else: files
-    that had been edited before, or an earlier release's. Where none is right it stays, and is taken
-    for no starting code. Raises NumalabError."""
+    """Correct the starting code that the build keeps, where that is an edited file's or an earlier
+    release's. Where the right text is not found, the kept one stays and does not count as starting
+    code. Raises NumalabError."""
     for lab in labs:
         for name, (digest, *_) in lab.starting_code.items():
             kept = installation.pristine_folder(lab.name) / name
@@ -137,7 +140,7 @@ def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
                 if released.is_file():
                     right: bytes | None = released.read_bytes()
                 elif digest_of(name, now) == digest:
-                    right = _as_committed(installation, lab, name, now)
+                    right = _committed_file(installation, lab, name, now)
                 else:
                     texts = _texts(installation, lab, name)
                     right = next((text for text in texts if digest_of(name, text) == digest), None)
@@ -150,8 +153,8 @@ def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
 
 
 def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
-    """Generate what may be the starting code: the file itself, what earlier releases' builds have
-    kept, and what git has of it, the newest first."""
+    """Yield texts that may be the starting code: the file itself, those that builds of earlier
+    releases have kept, and those of git, the newest first."""
     for path in (
         installation.lab_folder(lab.name) / name,
         *installation.build.glob(f"handouts/*/{lab.name}/{name}"),
@@ -166,9 +169,9 @@ def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
             yield text.encode()
 
 
-def _as_committed(installation: Installation, lab: Lab, name: str, kept: bytes) -> bytes | None:
-    """Return a file of a clone that nobody has edited, where only its comments are others than what
-    the build has kept, as after a git pull. Raises OSError."""
+def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes) -> bytes | None:
+    """Return a file of a clone that is as committed and differs from the kept one in comments only,
+    as after a git pull; None: it is edited, or differs otherwise. Raises OSError."""
     path = installation.lab_folder(lab.name) / name
     now = path.read_bytes() if path.is_file() else kept
     if now == kept or digest_of(name, now) != digest_of(name, kept):
@@ -178,7 +181,7 @@ def _as_committed(installation: Installation, lab: Lab, name: str, kept: bytes) 
 
 
 def _git(installation: Installation, *words: str) -> str | None:
-    """Return what git says of a clone; None where it refuses, or there is none."""
+    """Return the output of git in this clone; None where it fails, or there is none."""
     command = ["git", "-C", str(installation.root), "-c", "safe.directory=*", *words]
     try:
         done = starting.run(command, shell_variables.builder_environment())
@@ -187,16 +190,17 @@ def _git(installation: Installation, *words: str) -> str | None:
     return done.stdout if done.returncode == 0 else None
 
 
-# ---- a folder of one's own, of a kit that many share -------------------------------------------
+# ---- a user's folder of a shared installation --------------------------------------------------
 
 
 def _read_only(installation: Installation, lab: Lab) -> list[str]:
+    """Return the names of a lab's files that are read and not edited."""
     headers = sorted(path.name for path in installation.lab_folder(lab.name).glob("*.h"))
     return ["README.md", *headers]
 
 
 def _make_top(root: Path, work: Path) -> None:
-    """Raises OSError."""
+    """Make the user's folder, with the command and a link to the solutions. Raises OSError."""
     if not work.is_dir():
         work.parent.mkdir(parents=True, exist_ok=True)
         work.mkdir(mode=0o700)
@@ -204,14 +208,14 @@ def _make_top(root: Path, work: Path) -> None:
     _link(work / "solutions", root / "solutions")
     command = work / "numalab"
     text = f'#!/bin/sh\n{_OURS}\nexec sh {shlex.quote(str(root / "numalab"))} "$@"\n'
-    there = read_text(command)
-    if there is None or (_OURS in there and there != text.strip()):
+    present = read_text(command)
+    if present is None or (_OURS in present and present != text.strip()):
         write_whole(command, text)
         command.chmod(0o755)
 
 
 def _copy(installation: Installation, lab: Lab) -> None:
-    """Whole or not at all. Raises OSError."""
+    """Copy a lab's files to edit, all of them or none. Raises OSError."""
     final = installation.own_folder(lab.name)
     partial = final.with_name(f".{lab.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -224,7 +228,7 @@ def _copy(installation: Installation, lab: Lab) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Unless its user has put something else there. Raises OSError."""
+    """Make a link, unless the user has put something else there. Raises OSError."""
     if path.is_symlink():
         if path.readlink() == target:
             return

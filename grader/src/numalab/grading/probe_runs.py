@@ -1,7 +1,7 @@
-"""The runs of the kit's probe that a student's model is held against: generations of fresh
-processes, until the judge has decided or time is up.
+"""Runs of the probe that a student's model is compared with: rounds of fresh processes, until the
+judge has decided or the time budget is spent.
 
-Nothing in them is the student's, so those of one call serve all its kernels and files."""
+No code of the student runs in them, so the rounds of one call serve all its kernels and files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from numalab.evidence.run_formats import (
     SaturationRun,
 )
 from numalab.files import MIB
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import build_targets
 from numalab.harness.monitor import THIS_MACHINE
 from numalab.judging import planner
@@ -37,12 +37,12 @@ from numalab.labs import loop_times, saturation
 from numalab.processes import shell_variables
 from numalab.words import CountedStep
 
-# Of each process, after one that warms up: many short ones, of which the best counts.
+# Of each process, after one that warms up: many short ones, the best of which counts.
 REPETITIONS = 20
-LEAST_BUDGET_S = 30.0  # for generations, each of two or three seconds; five to eight decide
+LEAST_BUDGET_S = 30.0  # for rounds of two or three seconds each; five to eight decide
 # The probe goes through a pool of arrays in turns (common/probe/mixes.h). Its bytes: as many times
 # the last-level caches, within a share of the memory.
-OVER_CACHES = 4
+POOL_TO_CACHE_RATIO = 4
 LEAST_POOL_BYTES = 512 * MIB
 MEMORY_SHARE = 1 / 8
 # Of an array: so small that a repetition takes milliseconds, and so large that starting and
@@ -68,35 +68,42 @@ class _Failed(NumalabError):
 
 
 def pool_of(node: Json) -> tuple[int, int]:
-    """How many arrays, and bytes of each, whole pages."""
+    """Return the number of arrays of the pool, and the bytes of each, in whole pages. node: a
+    machine's description."""
     memory = int(node["memory_bytes"])
     limit = node.get("cgroup_memory_max_bytes")
     most = MEMORY_SHARE * (memory if limit is None else min(memory, int(limit)))
-    wanted = max(LEAST_POOL_BYTES, OVER_CACHES * int(node["last_level_cache_bytes"] or 0))
+    pool_bytes = max(
+        LEAST_POOL_BYTES, POOL_TO_CACHE_RATIO * int(node["last_level_cache_bytes"] or 0)
+    )
     each = max(LEAST_ARRAY_BYTES, ARRAY_BYTES_PER_CORE * int(node["cores"]))
     each = int(min(each, most / LEAST_ARRAYS)) // _PAGE_BYTES * _PAGE_BYTES
-    arrays = math.ceil(min(wanted, most) / each)
+    arrays = math.ceil(min(pool_bytes, most) / each)
     return min(max(arrays, LEAST_ARRAYS), MOST_ARRAYS), each
 
 
-def measure_rates(session: Session) -> None:
-    """All that models of the lab's parts are held against. Raises Interrupted; what was measured
-    until then is in the session. Raises NumalabError where the probe can't be built."""
-    for part in session.lab.parts:
+def measure_rates(grading: Grading) -> None:
+    """Measure all that models of the lab's parts are compared with.
+
+    Raises:
+        Interrupted: what was measured until then is on record.
+        NumalabError: the probe can't be built.
+    """
+    for part in grading.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
-            if planner.needs_rates(runs.kind, session.lab, session.evidence, part):
-                session.waits_its_turn()
-                with session.spending("timing"):
-                    _measure(session, part, runs(session))
+            if planner.needs_rates(runs.kind, grading.lab, grading.evidence, part):
+                grading.wait_for_node()
+                with grading.spending("timing"):
+                    _measure(grading, part, runs(grading))
 
 
 class _Rates(Protocol[Run]):
-    """One kind of run. what: it measures, as a step is told."""
+    """One kind of run. what: a phrase on what it measures, for the progress."""
 
     kind: ClassVar[Kind[Any]]
     what: ClassVar[str]
 
-    def __init__(self, session: Session) -> None: ...
+    def __init__(self, grading: Grading) -> None: ...
 
     def begin(self, common: Mapping[str, Any]) -> Run:
         """Return the run's record before anything is measured. common: what all have."""
@@ -108,63 +115,63 @@ class _Rates(Protocol[Run]):
         """Measure a round. Raises as prepare."""
 
 
-def _measure(session: Session, part: str | None, rates: _Rates[Any]) -> None:
-    """Goes on where an earlier kernel or file of the call stopped."""
-    session.progress("building what measures rates")
-    build_targets(session.installation, [session.installation.probe.name])
-    name = f"{session.lab.name} {rates.kind.name} {session.effort.quick}"
-    earlier = session.controls.get(name)
-    arrays, array_bytes = pool_of(session.node)
+def _measure(grading: Grading, part: str | None, rates: _Rates[Any]) -> None:
+    """Measure one kind of rates, from where an earlier kernel or file of the call stopped."""
+    grading.progress("building what measures rates")
+    build_targets(grading.installation, [grading.installation.probe.name])
+    name = f"{grading.lab.name} {rates.kind.name} {grading.effort.quick}"
+    earlier = grading.controls.get(name)
+    arrays, array_bytes = pool_of(grading.node)
     if earlier is None:
         run = rates.begin({
-            "lab": session.lab.name, "part": part, "team": session.threads, "role": SUBMISSION,
+            "lab": grading.lab.name, "part": part, "team": grading.threads, "role": SUBMISSION,
             "seed": secrets.token_hex(8), "array_bytes": array_bytes, "arrays": arrays,
             "outcome": OutcomeRecord.fine(), "generations": [],
         })  # fmt: skip
     else:
         run = copy.deepcopy(earlier[0])
-    session.record.runs.append(run)
+    grading.record.runs.append(run)
     try:
         if earlier is None:
-            session.progress(rates.what)
+            grading.progress(rates.what)
             rates.prepare(run)
-        _take_generations(session, part, rates, run)
+        _take_rounds(grading, part, rates, run)
     except _Failed as error:
         run.outcome = OutcomeRecord(status="kit_error", error=str(error), printed_bytes=0)
-        session.read_again(run)
+        grading.read_again(run)
     else:
-        session.keep_for_others(name, [copy.deepcopy(run)])
+        grading.keep_for_others(name, [copy.deepcopy(run)])
 
 
-def _take_generations(
-    session: Session, part: str | None, rates: _Rates[Any], run: ReferenceRatesRun | SaturationRun
+def _take_rounds(
+    grading: Grading, part: str | None, rates: _Rates[Any], run: ReferenceRatesRun | SaturationRun
 ) -> None:
-    """Until the judge has decided, or the session's time is over."""
-    effort, began = session.effort, time.monotonic()
-    while planner.needs_rates(rates.kind, session.lab, session.evidence, part):
+    """Take rounds until the judge has decided or the time budget is spent."""
+    effort, began = grading.effort, time.monotonic()
+    while planner.needs_rates(rates.kind, grading.lab, grading.evidence, part):
         taken, spent_s = len(run.generations), time.monotonic() - began
         budget_s = max(effort.budget_s, LEAST_BUDGET_S)
         if taken >= effort.max_replicates or spent_s > budget_s:
             return
-        session.progress(CountedStep(rates.what, f"generation {taken + 1}"))
+        grading.progress(CountedStep(rates.what, f"generation {taken + 1}"))
         rates.add_round(run)
-        session.read_again(run)
+        grading.read_again(run)
 
 
 def _probed(
-    session: Session,
+    grading: Grading,
     run: ReferenceRatesRun | SaturationRun,
     loops: Sequence[Mix],
     places: str,
     threads: int,
 ) -> ProbedProcess:
-    """One process. places: as OMP_PLACES has them. Raises Interrupted and _Failed."""
+    """Run one process of the probe. places: OMP_PLACES. Raises Interrupted and _Failed."""
     environment = shell_variables.observer_environment() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
     }  # fmt: skip
     command = [
-        str(session.installation.probe),
+        str(grading.installation.probe),
         "mixes",
         f"loops={','.join(mix.as_argument for mix in loops)}",
         f"bytes={run.array_bytes}",
@@ -198,8 +205,8 @@ class _UnseenLoops(_Rates[ReferenceRatesRun]):
     kind = LIGHTSPEED
     what = "timing loops that are to be predicted"
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
+    def __init__(self, grading: Grading) -> None:
+        self.grading = grading
 
     def begin(self, common: Mapping[str, Any]) -> ReferenceRatesRun:
         return ReferenceRatesRun(**common, unseen=[])
@@ -210,8 +217,8 @@ class _UnseenLoops(_Rates[ReferenceRatesRun]):
     def add_round(self, run: ReferenceRatesRun) -> None:
         loops = [*loop_times.MEASURED, *run.unseen]
         random.SystemRandom().shuffle(loops)
-        threads = self.session.threads
-        run.generations.append(_probed(self.session, run, loops, "cores", threads))
+        threads = self.grading.threads
+        run.generations.append(_probed(self.grading, run, loops, "cores", threads))
 
 
 class _ThreadRates(_Rates[SaturationRun]):
@@ -220,9 +227,9 @@ class _ThreadRates(_Rates[SaturationRun]):
     kind = SATURATION
     what = "timing threads of one NUMA node"
 
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.pus = saturation.cores_of_a_numa_node(session.node)
+    def __init__(self, grading: Grading) -> None:
+        self.grading = grading
+        self.pus = saturation.cores_of_a_numa_node(grading.node)
         self.places = ",".join(f"{{{pu}}}" for pu in self.pus)
 
     def begin(self, common: Mapping[str, Any]) -> SaturationRun:
@@ -239,4 +246,4 @@ class _ThreadRates(_Rates[SaturationRun]):
     def _rates_of(self, run: SaturationRun, counts: Sequence[int]) -> list[ProbedProcess]:
         """A process for each number of threads, in random order."""
         shuffled = random.SystemRandom().sample(counts, len(counts))
-        return [_probed(self.session, run, (TRIAD,), self.places, count) for count in shuffled]
+        return [_probed(self.grading, run, (TRIAD,), self.places, count) for count in shuffled]

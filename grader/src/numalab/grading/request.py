@@ -1,5 +1,5 @@
-"""What is to be graded, and the loop that grades it: labs x languages, here and on virtual
-nodes. Whoever asks is told how it goes, kernel by kernel."""
+"""Grade labs x languages as a request says, on this machine and on virtual machines, and report to
+a listener kernel by kernel."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pathlib import Path
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.format import OtherPlaces, ShownMachine
 from numalab.evidence.record import Json
-from numalab.grading.elsewhere import grade_elsewhere
 from numalab.grading.explanation import keep_explanation
-from numalab.grading.found_files import found_file, taken_words
+from numalab.grading.file_choice import choose_file, taken_words
 from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
 from numalab.grading.handout import edited_languages
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.modelled import modelled_beside
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.modelled import model_ungradable
+from numalab.grading.node_lock import NO_LOCK, NodeLock
 from numalab.grading.own_files import keep_starting_code, provide
-from numalab.grading.session import Session
-from numalab.grading.turns import NOBODY_ELSE, Turns
+from numalab.grading.vm_gradings import grade_on_vms
 from numalab.harness.build import (
     MPI_REMEDY,
     build_targets,
     configure,
-    mpi_of,
+    mpi_library,
 )
 from numalab.harness.build_folder import drop_foreign_build
 from numalab.harness.kernel_texts import misnamed_kernels
@@ -51,14 +51,29 @@ from numalab.words import StepReport
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be graded, and where. language: one, "all", or "edited", which leaves out the
-    kernel that is still the handout while the other is not; is_chosen: the labs were named, they
-    are not all; on: machines that were named; here_only: no virtual node either for what this
-    node can't show; no_times: why none are taken, and then nothing is kept of the session, so
-    that a timing that stayed open goes on where it stopped; sandbox: what kernels are compiled
-    and run in on this node; turns: with other gradings on it; afresh: times of earlier gradings
-    don't count; earlier: folders with a record for each language of other gradings of what may be
-    the same, the newest first."""
+    """What is to be graded, and how.
+
+    Attributes:
+        labs: the labs.
+        language: "c", "fortran", "all", or "edited", which leaves out the kernel that is still
+            starting code while the other is not.
+        variant: "submission", "handout" or "solution".
+        submission: folder with a folder for each lab; None: the learner's own files.
+        size: of arrays: "quick", "default" or "published".
+        quick: measure less.
+        force: take times on a login node, too.
+        named_machines: virtual machines on which placement is graded; empty: those of the lab, as
+            far as they are needed.
+        no_vms: boot no virtual machine, not even for what this machine can't show.
+        is_chosen: the user named the labs.
+        no_times: why no times are taken; None: they are. Without times the grading is not kept, so
+            that a timing that is undecided continues later.
+        sandbox: what kernels are compiled and run in on this machine; None: nothing.
+        node_lock: shared with other gradings on this machine.
+        afresh: times of earlier gradings don't count.
+        earlier: folders with a record per language of earlier gradings, the newest first; their
+            times count where the program is the same.
+    """
 
     labs: Sequence[Lab]
     language: str
@@ -67,27 +82,31 @@ class Request:
     size: str = "default"
     quick: bool = False
     force: bool = False
-    on: Sequence[Machine] = ()
-    here_only: bool = False
+    named_machines: Sequence[Machine] = ()
+    no_vms: bool = False
     is_chosen: bool = True
     no_times: str | None = None
     sandbox: Sandbox | None = None
-    turns: Turns = NOBODY_ELSE
+    node_lock: NodeLock = NO_LOCK
     afresh: bool = False
     earlier: Sequence[Path] = ()
 
     @property
     def is_own(self) -> bool:
-        """Of the learner's files in labs/."""
+        """Tell whether the learner's own files are graded."""
         return self.variant == "submission" and self.submission is None
 
     @property
     def machine_names(self) -> list[str] | None:
-        """Of the virtual nodes that were asked for; None: those that the lab has."""
-        return [machine.name for machine in self.on] if self.on or self.here_only else None
+        """Return names of the virtual machines that the user chose; None: those of the lab."""
+        return (
+            [machine.name for machine in self.named_machines]
+            if self.named_machines or self.no_vms
+            else None
+        )
 
     def folder(self, installation: Installation, lab: Lab) -> Path:
-        """Of the kernels that are graded."""
+        """Return the folder of the kernels that are graded."""
         if self.variant == "solution":
             return installation.solution_folder(lab.name)
         if self.submission is not None and self.variant == "submission":
@@ -99,21 +118,34 @@ class Request:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who is told how a grading goes. on_progress: opens, under a title, what its steps are
-    told to; on_note: a line beside the results; on_kernel: a kernel is graded, as far as it
-    came; it may raise NumalabError where something can't be kept, which ends nothing."""
+    """Functions that are called as a grading goes on.
 
-    on_progress: Callable[[str], AbstractContextManager[StepReport]] = lambda title: nullcontext(
+    Attributes:
+        start_progress: takes a title; returns a context manager whose value takes phrases for
+            steps.
+        note: takes a line that is shown next to the results.
+        keep_kernel: takes a kernel once it is graded, whole or interrupted. A NumalabError that it
+            raises, where something can't be stored, is reported in Graded and ends nothing.
+    """
+
+    start_progress: Callable[[str], AbstractContextManager[StepReport]] = lambda title: nullcontext(
         lambda step: None
     )
-    on_note: Callable[[str], None] = lambda text: None
-    on_kernel: Callable[[GradedKernel], None] = lambda kernel: None
+    note: Callable[[str], None] = lambda text: None
+    keep_kernel: Callable[[GradedKernel], None] = lambda kernel: None
 
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of it, as far as it came. node: this one's description; machines: those of the
-    virtual nodes, by name; not_kept: why something was not stored."""
+    """Results of a request, all of them or those until it was interrupted.
+
+    Attributes:
+        kernels: a result per lab and language.
+        node: the description of this machine.
+        machines: what each virtual machine stood for, by name.
+        interrupted: not all was graded.
+        not_kept: why something could not be stored; None: all is.
+    """
 
     kernels: list[GradedKernel]
     node: Json
@@ -129,16 +161,16 @@ class Graded:
 def build_own_programs(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, listener: Listener
 ) -> list[Lab]:
-    """Returns the labs that this build has: those on MPI only where there is MPI. Raises
-    UserError if one of those was chosen."""
+    """Build numalab's programs, and return the labs that this build has: those on MPI only where
+    there is MPI. Raises UserError if one of those was chosen, and NumalabError."""
     drop_foreign_build(installation)
     if not installation.describe_node.is_file():
-        with listener.on_progress("numalab") as progress:
+        with listener.start_progress("numalab") as progress:
             progress("building the kit, for the first time")
             configure(installation)
             build_targets(installation, ["describe_node"])
     keep_starting_code(installation, labs)
-    built = labs_with_mpi(installation, labs, is_chosen, listener.on_note)
+    built = labs_with_mpi(installation, labs, is_chosen, listener.note)
     build_targets(
         installation, ["describe_node", *(installation.monitor(lab.name).name for lab in built)]
     )
@@ -148,26 +180,27 @@ def build_own_programs(
 def labs_with_mpi(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
 ) -> list[Lab]:
-    """The labs, without those on MPI where the kit was configured without. Raises UserError
+    """Return the labs without those on MPI where numalab was configured without. Raises UserError
     if is_chosen and one of them is left out."""
-    able = [lab for lab in labs if not lab.calls_mpi or mpi_of(installation)]
+    able = [lab for lab in labs if not lab.calls_mpi or mpi_library(installation)]
     missing = [lab.name for lab in labs if lab not in able]
     if missing:
-        told = f"{' and '.join(missing)}: this build of the kit has no MPI; {MPI_REMEDY}."
+        sentence = f"{' and '.join(missing)}: this build of the kit has no MPI; {MPI_REMEDY}."
         if is_chosen:
-            raise UserError(told)
-        note(f"numalab: {told}")
+            raise UserError(sentence)
+        note(f"numalab: {sentence}")
     return able
 
 
 def chosen_languages(lab: Lab, choice: str) -> list[str]:
+    """Return the lab's languages that a choice means: one of them, or "all"."""
     return [language for language in lab.languages if choice in ("all", language)]
 
 
 def _kernels(
     installation: Installation, labs: Sequence[Lab], choice: str, note: Callable[[str], None]
 ) -> Iterator[tuple[Lab, str]]:
-    """Which kernels to grade: labs x languages."""
+    """Yield lab and language of each kernel to grade. choice: Request.language."""
     for lab in labs:
         chosen = choice
         if choice == "edited":
@@ -184,85 +217,107 @@ def _kernels(
 
 
 @dataclass(frozen=True)
-class Sessions:
-    """One kernel's, here and on virtual nodes, as far as they came, and the verdict on all."""
+class KernelGradings:
+    """The gradings of one kernel on this machine and on virtual machines, and the verdict on all.
 
-    here: Session
-    elsewhere: list[Session]
+    Attributes:
+        local: the grading on this machine.
+        vms: those on virtual machines.
+        verdict: of all of them.
+        interrupted: not all was observed.
+    """
+
+    local: Grading
+    vms: list[Grading]
     verdict: Verdict
     interrupted: bool
 
     @property
-    def seen(self) -> list[tuple[str, Session]]:
-        return [("here", self.here), *((there.place.name, there) for there in self.elsewhere)]
+    def by_place(self) -> list[tuple[str, Grading]]:
+        """Return name and grading of each place, this machine first."""
+        return [(LOCAL, self.local), *((vm.place.name, vm) for vm in self.vms)]
 
     def keep(self) -> None:
-        """Stores what was seen, for a grading that goes on and for reports. Raises NumalabError."""
-        self.here.keep(self.verdict)
-        for there in self.elsewhere:
-            there.keep(tag_machine(there.verdict(), there.place.name))
-        keep_explanation(self.here.results, self.here.explanation)
+        """Store records and verdicts, for reports and for a grading that continues. Raises
+        NumalabError."""
+        self.local.keep(self.verdict)
+        for vm in self.vms:
+            vm.keep(tag_machine(vm.verdict(), vm.place.name))
+        keep_explanation(self.local.results, self.local.explanation)
 
 
 def grade_kernel(
-    session: Session,
+    grading: Grading,
     machines: Sequence[Machine] | None,
     places: VirtualPlaces,
-    with_times: bool = True,
-) -> Sessions:
-    """Grades one kernel here, and then on machines: those named, or where none are the lab's
-    own as far as they are needed; None: nowhere else. Raises NumalabError and UserError."""
+    takes_times: bool = True,
+) -> KernelGradings:
+    """Grade one kernel on this machine and then on virtual machines.
+
+    Args:
+        grading: the one on this machine.
+        machines: virtual machines; empty: those of the lab, as far as they are needed; None: none.
+        places: boots them.
+        takes_times: False: all but timing.
+
+    Raises:
+        NumalabError, UserError: the kernel can't be graded. An interrupt raises nothing.
+    """
     try:
-        verdict = grade(session, with_times)
+        verdict = grade(grading, takes_times)
     except Interrupted:
-        verdict = session.verdict()
+        verdict = grading.verdict()
         if machines is not None:
             named = tuple(machine.name for machine in machines)
             elsewhere = OtherPlaces(named, interrupted_at=LOCAL)
-            session.record.elsewhere = elsewhere
-            verdict = verdict_over(session.lab, session.evidence, {}, elsewhere)
-        return Sessions(session, [], verdict, True)
+            grading.record.elsewhere = elsewhere
+            verdict = verdict_over(grading.lab, grading.evidence, {}, elsewhere)
+        return KernelGradings(grading, [], verdict, True)
     if machines is None:
-        return Sessions(session, [], verdict, False)
+        return KernelGradings(grading, [], verdict, False)
     try:
-        verdict, sessions = grade_elsewhere(session, machines, places)
+        verdict, gradings = grade_on_vms(grading, machines, places)
     except Interrupted as error:
-        verdict, sessions = error.args
-        return Sessions(session, sessions, verdict, True)
-    return Sessions(session, sessions, verdict, False)
+        verdict, gradings = error.args
+        return KernelGradings(grading, gradings, verdict, True)
+    return KernelGradings(grading, gradings, verdict, False)
 
 
-def _not_read(session: Session) -> list[str]:
-    """Files beside a kernel that look like one, in whichever language of the lab."""
-    lab = session.lab
+def _not_read(grading: Grading) -> list[str]:
+    """Return files next to a kernel that are probably meant as kernels in one of the lab's
+    languages, and are not read."""
+    lab = grading.lab
     read = {
-        found_file(session.installation, lab, session.folder, KERNEL_FILES[one]).name
-        for one in lab.languages
+        shown(choose_file(grading.installation, lab, grading.folder, KERNEL_FILES[language]).name)
+        for language in lab.languages
     }
-    found = [misnamed_kernels(session.folder, one, lab.programs) for one in lab.languages]
-    return list(dict.fromkeys(n for names in found for n in names if n not in map(shown, read)))
+    misnamed = [
+        name
+        for language in lab.languages
+        for name in misnamed_kernels(grading.folder, language, lab.programs)
+    ]
+    return [name for name in dict.fromkeys(misnamed) if name not in read]
 
 
-def graded_kernel(installation: Installation, sessions: Sessions) -> GradedKernel:
-    """What there is to show of them."""
-    session, lab = sessions.here, sessions.here.lab
-    evidence = session.evidence
-    seen = [(where, there.evidence) for where, there in sessions.seen]
+def graded_kernel(installation: Installation, gradings: KernelGradings) -> GradedKernel:
+    """Return the result of a kernel's gradings, as it is shown."""
+    grading, lab = gradings.local, gradings.local.lab
+    by_place = [(where, of.evidence) for where, of in gradings.by_place]
     return GradedKernel(
         lab,
-        sessions.verdict,
-        seen,
-        timing_accounts(lab, sessions.verdict, evidence),
-        unchanged=sessions.verdict.unchanged,
+        gradings.verdict,
+        by_place,
+        timing_accounts(lab, gradings.verdict, by_place[0][1]),
+        unchanged=gradings.verdict.unchanged,
         published=published_latencies(installation) if lab.mpi else (),
-        hints_seen=read_levels(installation.hints_file).get(lab.name, {}),
-        spent_s=dict(session.spent_s),
-        interrupted=sessions.interrupted,
-        here_only=session.record.elsewhere is None,
-        not_read=_not_read(session),
-        taken=taken_words(installation, lab, session.language, session.folder),
-        explanation=session.explanation,
-        modelled=modelled_beside(installation, lab, sessions.verdict, seen),
+        hint_levels=read_levels(installation.hints_file).get(lab.name, {}),
+        spent_s=dict(grading.spent_s),
+        interrupted=gradings.interrupted,
+        no_vms=grading.record.elsewhere is None,
+        not_read=_not_read(grading),
+        taken=taken_words(installation, lab, grading.language, grading.folder),
+        explanation=grading.explanation,
+        modelled=model_ungradable(installation, lab, gradings.verdict, by_place),
     )
 
 
@@ -272,25 +327,25 @@ def grade_all(
     places: VirtualPlaces,
     listener: Listener | None = None,
 ) -> Graded:
-    """Grades labs x languages of one variant. The caller holds the kit's lock. Raises UserError
-    and NumalabError."""
+    """Grade labs x languages of one variant. The caller holds numalab's lock (Installation.lock).
+    Raises UserError and NumalabError; an interrupt raises nothing and is noted in the result."""
     listener = listener or Listener()
     if request.is_own and installation.origin is None:
-        provide(installation, request.labs, listener.on_note)
+        provide(installation, request.labs, listener.note)
     labs = build_own_programs(installation, request.labs, request.is_chosen, listener)
     if request.sandbox is not None:
         build_targets(installation, [request.sandbox.confine.name])
     node = describe_node(installation)
     refused = request.no_times
-    if refused is None and on_login_node() and not request.force:
+    if refused is None and is_login_node() and not request.force:
         refused = refusal("grade")
     effort = effort_for(request.size, request.quick)
     before_s = _set_up_s()
     graded = Graded([], node, {}, False, None)
-    for lab, language in _kernels(installation, labs, request.language, listener.on_note):
+    for lab, language in _kernels(installation, labs, request.language, listener.note):
         title = f"{lab.name} {LANGUAGE_NAMES[language]} {VARIANT_NAMES[request.variant]}"
-        with listener.on_progress(title) as progress:
-            session = Session(
+        with listener.start_progress(title) as progress:
+            grading = Grading(
                 installation,
                 lab,
                 language,
@@ -301,36 +356,34 @@ def grade_all(
                 progress,
                 timing_refused=refused,
                 sandbox=request.sandbox,
-                turns=request.turns,
+                node_lock=request.node_lock,
                 earlier=[folder / language for folder in request.earlier],
                 afresh=request.afresh,
-                here_only=request.here_only,
+                no_vms=request.no_vms,
             )
-            session.spent_s["set-up check"], before_s = before_s, 0.0
-            machines = None if request.here_only else request.on
-            sessions = grade_kernel(session, machines, places)
-        kernel = graded_kernel(installation, sessions)
+            grading.spent_s["set-up check"], before_s = before_s, 0.0
+            machines = None if request.no_vms else request.named_machines
+            gradings = grade_kernel(grading, machines, places)
+        kernel = graded_kernel(installation, gradings)
         graded.kernels.append(kernel)
-        graded.machines.update(
-            {there.place.name: there.machine for there in sessions.elsewhere if there.machine}
-        )
-        graded = replace(graded, interrupted=sessions.interrupted)
+        graded.machines.update({vm.place.name: vm.machine for vm in gradings.vms if vm.machine})
         not_kept = [
-            _not_kept(sessions.keep) if request.no_times is None else None,
-            _not_kept(partial(listener.on_kernel, kernel)),
+            _not_kept(gradings.keep) if request.no_times is None else None,
+            _not_kept(partial(listener.keep_kernel, kernel)),
         ]
         graded = replace(
             graded,
-            interrupted=sessions.interrupted,
+            interrupted=gradings.interrupted,
             not_kept=next(filter(None, not_kept), graded.not_kept),
         )
-        if sessions.interrupted:
+        if gradings.interrupted:
             break
     return graded
 
 
 def _not_kept(keep: Callable[[], None]) -> str | None:
-    """Why something could not be kept: the report is worth more than its copy."""
+    """Store something, and return why it could not be stored, so that the report is shown all the
+    same; None: it is."""
     try:
         keep()
     except NumalabError as error:
@@ -339,6 +392,6 @@ def _not_kept(keep: Callable[[], None]) -> str | None:
 
 
 def _set_up_s() -> float:
-    """How long the launcher took before this program."""
+    """Return the seconds that the launcher took before it started this program."""
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     return max(0.0, time.time() - started) if started else 0.0

@@ -1,4 +1,6 @@
-"""Takes times: generations of fresh processes, until the judge has decided or time is up."""
+"""Time kernels: rounds of fresh processes, until the judge has decided or the time budget is spent.
+
+A round is a run of kind GENERATION: one process per role, whose repetitions are interleaved."""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ from typing import Any
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION, Evidence, Json
-from numalab.grading import handed_in, mpi_runs
-from numalab.grading.session import Session
+from numalab.grading import handed_files, mpi_runs
+from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging import explain, planner, thread_goals
@@ -25,33 +27,44 @@ from numalab.words import CountedStep, StepReport
 
 @dataclass(frozen=True)
 class _Setup:
-    """How a generation's processes are started. programs: of each role; placement: in the
-    place of the lab's environment; options: more of the monitor's, by role. is_of_file: what is
-    compared are placement or launch files, of the kit's program; beside: roles without which the
-    others go on."""
+    """How the processes of a round are started.
+
+    Attributes:
+        programs: by role.
+        threads: of each process.
+        placement: variables in place of the lab's; None: the lab's.
+        options: more options of the monitor, by role.
+        is_of_file: placement or launch files are compared, with numalab's program under each.
+        extra_roles: roles whose failure does not end the round.
+    """
 
     programs: dict[str, Path]
     threads: int
     placement: Mapping[str, str] | None
     options: dict[str, list[str]]
     is_of_file: bool = False
-    beside: tuple[str, ...] = ()
+    extra_roles: tuple[str, ...] = ()
 
 
 def _setup(
-    session: Session, timed: Timed, roles: Sequence[str], beside: tuple[str, ...] = ()
+    grading: Grading, timed: Timed, roles: Sequence[str], extra_roles: tuple[str, ...] = ()
 ) -> _Setup | None:
-    """roles: that are needed; the control's program is the solution, or the probe where that is
-    what all is held against. None: there is no generation on this node."""
-    needed, roles = roles, (*roles, *beside)
-    own = {role: session.program(role) for role in roles}
+    """Return how rounds are started; None: they can't be on this machine.
+
+    Args:
+        roles: those that are needed. The control runs the solution, or the reference loop (PROBE)
+            where times are compared with that.
+        extra_roles: those that are timed as well and may fail.
+    """
+    needed, roles = roles, (*roles, *extra_roles)
+    own = {role: grading.program(role) for role in roles}
     if PROBE in needed and SOLUTION not in needed:
-        own[CONTROL] = session.program(PROBE)
-    kits = dict.fromkeys(needed, session.program(SOLUTION))
+        own[CONTROL] = grading.program(PROBE)
+    kits = dict.fromkeys(needed, grading.program(SOLUTION))
     kits |= {role: own[role] for role in (PROBE, CONTROL) if role in own}
-    placements = session.lab.timed_placements
+    placements = grading.lab.timed_placements
     if timed.slow is not None:
-        plans = mpi_runs.plans_of_roles(session, timed)
+        plans = mpi_runs.plans_of_roles(grading, timed)
         if plans is None:
             return None
         more = {
@@ -62,21 +75,21 @@ def _setup(
             for role in roles
         }
         return _Setup(kits, plans[SOLUTION].threads, {}, more, is_of_file=True)
-    if session.lab.launch is not None:
-        plan = mpi_runs.kits_plan(session)
+    if grading.lab.launch is not None:
+        plan = mpi_runs.lab_plan(grading)
         more = {role: monitor.launch_options(role, plan) for role in roles}
         return _Setup(own, plan.threads, plan.environment, more)
     if placements is not None:
-        environments = handed_in.timed_environments(session)
+        environments = handed_files.timed_environments(grading)
         more = {role: monitor.set_options(role, environments[role]) for role in roles}
-        team = thread_goals.timed_team(session.node)
-        return _Setup(kits, team.threads, {}, more, is_of_file=True, beside=beside)
-    return _Setup(own, session.threads, None, {}, beside=beside)
+        team = thread_goals.timed_team(grading.node)
+        return _Setup(kits, team.threads, {}, more, is_of_file=True, extra_roles=extra_roles)
+    return _Setup(own, grading.threads, None, {}, extra_roles=extra_roles)
 
 
 def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0) -> list[str]:
-    """The monitor's options for how much of what a generation repeats. share: for how long, over
-    what starting its processes takes."""
+    """Return the monitor's options for repetitions in a round. share: time of repetitions over the
+    time that starting the processes takes."""
     return [
         *monitor.common_options(part, threads, effort.size, effort.phase_limit_s),
         "--least-repetitions", str(effort.least_repetitions),
@@ -87,20 +100,25 @@ def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0
     ]  # fmt: skip
 
 
-def _generation(
-    session: Session,
+def _time_round(
+    grading: Grading,
     timed: Timed,
     setup: _Setup,
     roles: Sequence[str],
     cut_s: float | None = None,
     repeat_share: float = 1.0,
 ) -> None:
-    """roles: what is timed side by side. Held against the same with a process of the solution, the
-    control, in the submission's place."""
-    effort = session.effort
-    kits = [role for role in setup.programs if setup.programs[role] != session.program(SUBMISSION)]
+    """Take one round. Its baseline is a round with the control in the submission's place.
+
+    Args:
+        roles: those that are timed.
+        cut_s: time after which a repetition of the submission is cut off; None: never.
+        repeat_share: as `share` of repeating().
+    """
+    effort = grading.effort
+    kits = [role for role in setup.programs if setup.programs[role] != grading.program(SUBMISSION)]
     environment = monitor.worker_environment(
-        session.lab,
+        grading.lab,
         setup.threads,
         placement=setup.placement,
         is_of_file=setup.is_of_file,
@@ -111,121 +129,129 @@ def _generation(
             *(word for role in roles for word in monitor.worker_option(role, setup.programs[role])),
             *(word for role in roles for word in setup.options.get(role, [])),
             *(word for role in roles if role in kits for word in ("--kits-kernel", role)),
-            *(word for role in roles if role in setup.beside for word in ("--may-fail", role)),
+            *(word for role in roles if role in setup.extra_roles for word in ("--may-fail", role)),
             *repeating(effort, timed.part, setup.threads, repeat_share),
         ]
 
-    def kits_own() -> tuple[list[str], dict[str, str]]:
+    def baseline() -> tuple[list[str], dict[str, str]]:
         if CONTROL not in setup.programs:
             raise NumalabError("there is no control in times of the kit's own")
-        others = [role for role in roles if role not in (SUBMISSION, CONTROL, *setup.beside)]
+        others = [role for role in roles if role not in (SUBMISSION, CONTROL, *setup.extra_roles)]
         return options_of([*others, CONTROL]), environment
 
     cut = ["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []
     facts: dict[str, Any] = {} if timed.slow is None else {"slow": timed.slow}
     options = [*options_of(roles), *cut]
-    session.run(GENERATION, options, environment, kits_own=kits_own, **facts)
+    grading.run(GENERATION, options, environment, baseline=baseline, **facts)
 
 
-def take_times(session: Session) -> None:
-    """Of all that the lab times, going on where an earlier session of the same stopped; what that
-    one has decided stands. Raises Interrupted and NumalabError."""
-    lab = session.lab
+def take_times(grading: Grading) -> None:
+    """Time all that the lab times, from where an earlier grading of the same program stopped; what
+    that one has decided stands. Raises Interrupted and NumalabError."""
+    lab = grading.lab
     roles = {
-        timed: planner.timing_roles(lab, session.evidence, timed) for timed in planner.timings(lab)
+        timed: planner.timing_roles(lab, grading.evidence, timed) for timed in planner.timings(lab)
     }
     if not any(roles.values()):
         return
     try:
-        beside = {timed: planner.extra_roles(lab, timed, of) for timed, of in roles.items()}
-        wanted = _all_of(roles)
-        session.build_own(*(wanted - {SUBMISSION}))
+        extra_roles = {timed: planner.extra_roles(lab, timed, of) for timed, of in roles.items()}
+        needed = _all_of(roles)
+        grading.build_own(*(needed - {SUBMISSION}))
     except NumalabError as error:
-        session.record.timing_error = str(error)
+        grading.record.timing_error = str(error)
         return
     try:
-        if _all_of(beside) - wanted:
-            session.build_own(*(_all_of(beside) - wanted))
+        if _all_of(extra_roles) - needed:
+            grading.build_own(*(_all_of(extra_roles) - needed))
     except NumalabError as error:
-        session.progress(f"without the probe: {error}")
-        beside = dict.fromkeys(beside, ())
-    session.continue_earlier()
+        grading.progress(f"without the probe: {error}")
+        extra_roles = dict.fromkeys(extra_roles, ())
+    grading.continue_earlier()
     for timed, of_timed in roles.items():
         if not of_timed:
             continue
-        setup = _setup(session, timed, (*of_timed, CONTROL), beside[timed])
-        if setup is None or planner.has_timing_verdicts(lab, session.evidence, timed):
-            continue  # it can't be timed here, or an earlier session of the same has decided it
-        session.waits_its_turn()
-        with session.spending("timing"):
-            _take_times_of(session, timed, setup, of_timed)
+        setup = _setup(grading, timed, (*of_timed, CONTROL), extra_roles[timed])
+        if setup is None or planner.has_timing_verdicts(lab, grading.evidence, timed):
+            continue  # it can't be timed here, or an earlier grading has decided it
+        grading.wait_for_node()
+        with grading.spending("timing"):
+            _take_times_of(grading, timed, setup, of_timed)
 
 
 def _all_of(roles: Mapping[Timed, Sequence[str]]) -> set[str]:
     return {role for of in roles.values() for role in of}
 
 
-def _take_times_of(session: Session, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
-    """The control joins once it is to tell whose fault it is that nothing is decided. Roles
-    beside those that are needed are then left out: an interval of their ratios takes no more than
-    the least generations, and there are no more processes at a time than the control brings. What
-    they take is not spent."""
-    effort, lab = session.effort, session.lab
+def _take_times_of(grading: Grading, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
+    """Take rounds until the judge has decided or the budget is spent.
+
+    After the least number of rounds the control takes part, to find out whether the machine or the
+    kernel keeps times undecided. Extra roles then drop out: the interval of their ratios needs no
+    more rounds, and no more processes run at a time. Their time does not count as spent. Until the
+    least number of rounds, time of a slow submission is accounted for separately.
+    """
+    effort, lab = grading.effort, grading.lab
     least = effort.min_replicates
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
-    start, paused_before_s = time.monotonic(), session.paused_s
-    evidence = session.evidence
-    beside_s = 0.0
+    start, paused_before_s = time.monotonic(), grading.paused_s
+    evidence = grading.evidence
+    extra_s = 0.0
     excess_before_s = planner.timing_spent(lab, evidence, timed).excess_s
     for number in range(1, effort.max_replicates + 1):
         at_least = f" of {least} or more" if number <= least else ""
         step = f"{what}: timing" if what else "timing"
-        session.progress(CountedStep(step, f"generation {number}{at_least}"))
+        grading.progress(CountedStep(step, f"generation {number}{at_least}"))
         counted = planner.count_replicates(lab, evidence, timed)
         cut_s = planner.timing_cut_s(lab, evidence, timed)
-        timed_roles = (*roles, *((CONTROL,) if counted >= least else setup.beside))
-        _generation(session, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
-        evidence = session.evidence
+        timed_roles = (*roles, *((CONTROL,) if counted >= least else setup.extra_roles))
+        _time_round(grading, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
+        evidence = grading.evidence
         for generation in evidence.of(GENERATION)[-1:]:
-            beside_s += sum(generation.taken_s.get(role, 0.0) for role in setup.beside)
-        spent_s = time.monotonic() - start - (session.paused_s - paused_before_s) - beside_s
-        if session.is_held_up or planner.timing_is_decided(lab, evidence, timed):
+            extra_s += sum(generation.taken_s.get(role, 0.0) for role in setup.extra_roles)
+        spent_s = time.monotonic() - start - (grading.paused_s - paused_before_s) - extra_s
+        if grading.is_held_up or planner.timing_is_decided(lab, evidence, timed):
             return
         if number >= least:
             if spent_s > effort.budget_s:
                 return
             continue
-        # Until there are the least generations a slow submission is on an account of its own.
         spending = planner.timing_spent(lab, evidence, timed)
         kits_s = spent_s - (spending.excess_s - excess_before_s)
         if spending.is_overspent or kits_s > PATIENCE * effort.budget_s:
             return
 
 
-def kits_own_session(
+def solution_grading(
     installation: Installation,
     lab: Lab,
     language: str,
     effort: Effort,
     node: Json,
     progress: StepReport,
-) -> Session:
-    """Of the solution, with its files read, as time_kits_own wants it."""
+) -> Grading:
+    """Return a grading of the solution, with its files read, for time_solution."""
     folder = installation.solution_folder(lab.name)
-    session = Session(installation, lab, language, SOLUTION, folder, effort, node, progress)
-    handed_in.read_files(session)
-    return session
+    grading = Grading(installation, lab, language, SOLUTION, folder, effort, node, progress)
+    handed_files.read_files(grading)
+    return grading
 
 
-def time_kits_own(session: Session, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
-    """Takes generations of the kit's own programs, which are built already, as a grading takes
-    them and as many as are asked for; yields the evidence, with the newest at the end of its
-    generations. session: of the solution, with its files read. There are none where a launch
-    has no meaning on the node. Raises NumalabError, also where the node pauses again and again, and
-    Interrupted."""
-    setup = _setup(session, timed, roles)
+def time_solution(grading: Grading, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
+    """Yield the evidence after each further round of numalab's own programs, without end; nothing
+    where a launch has no meaning on this machine.
+
+    Args:
+        grading: of the solution (solution_grading), with its programs built.
+        roles: those that are timed.
+
+    Raises:
+        NumalabError: also where the machine pauses again and again.
+        Interrupted: Ctrl-C.
+    """
+    setup = _setup(grading, timed, roles)
     while setup is not None:
-        _generation(session, timed, setup, roles)
-        if session.is_held_up:
-            raise NumalabError(explain.pauses(session.evidence.left_out))
-        yield session.evidence
+        _time_round(grading, timed, setup, roles)
+        if grading.is_held_up:
+            raise NumalabError(explain.pauses(grading.evidence.left_out))
+        yield grading.evidence

@@ -38,10 +38,10 @@ def grade_on_trial(
             # Another text each time, or nothing would be compiled.
             write_whole(target, f"{content}{_COMMENT[language]} {secrets.token_hex(8)}\n")
         request = Request(
-            [lab], "all", "submission", Path(folder), size="quick", quick=True, here_only=True,
+            [lab], "all", "submission", Path(folder), size="quick", quick=True, no_vms=True,
             no_times="set-up takes no times",
         )  # fmt: skip
-        listener = Listener(on_progress=lambda title: nullcontext(progress))
+        listener = Listener(start_progress=lambda title: nullcontext(progress))
         for verdict in grade_all(installation, request, places, listener).verdicts:
             for criterion in verdict.criteria:
                 if criterion.name == _CRITERION and criterion.status != "pass":

@@ -1,7 +1,6 @@
-"""A variant as a kit of its own: a small one, with the one lab and its solution made from the
-seed, and links to all else. So whatever knows a kit and its labs knows variants: builds, gradings,
-virtual nodes, hints, audits. What a person edits lies in a folder of hers, which is what she hands
-in.
+"""A variant as an installation of its own: the lab and its solution, made from the seed, and links
+to everything else. So whatever works on an installation works on variants: builds, gradings,
+virtual machines, hints, audits. What students edit is in a folder of their own, which they hand in.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from numalab.labs.variants import (
 )
 from numalab.toml_files.tables import parse_table
 
-TICKET = "variant.toml"  # in a person's folder: whose variant it is
+TICKET = "variant.toml"  # in the student's folder: the owner of the variant
 TICKET_BYTES = 4096
 _KEYS = ("lab", "for", "code")
 _LINKED = (
@@ -46,8 +45,8 @@ _SHOWN = ("README.md", *KERNEL_FILES.values())
 def make_variant(
     installation: Installation, lab: str, seed: Seed
 ) -> tuple[Variant, Mapping[str, str], Installation]:
-    """The variant, the files of its lab by name, and the kit that grades it. Raises
-    NumalabError."""
+    """Make the variant of a seed. Returns it, the files of its lab by name, and the installation
+    that grades it. Raises NumalabError."""
     installation.need_solutions("./numalab variant")
     draws = read_draws(installation.root, lab)
     variant = draw_variant(draws, seed)
@@ -71,21 +70,29 @@ def make_variant(
 def made_installation(
     installation: Installation, name: str, seed: Seed, digest: str, write: Callable[[Path], None]
 ) -> Installation:
-    """The small kit of a variant. digest: of what is in it, since a build keeps a handout and
-    objects; write: puts the lab and its solution below a root, may raise OSError. Raises
-    NumalabError."""
-    above = installation.build_root / "variants"
-    root = above / f"{name}-{seed.number}-{digest[:12]}"
+    """Return the installation of a variant, made where it is missing.
+
+    Args:
+        name: of the variant.
+        digest: of its files, part of the folder's name, since a build keeps starting code and
+            objects.
+        write: writes the lab and its solution below a root; may raise OSError.
+
+    Raises:
+        NumalabError.
+    """
+    parent = installation.build_root / "variants"
+    root = parent / f"{name}-{seed.number}-{digest[:12]}"
     try:
         if root.is_dir() and not _is_linked_to(root, installation):
-            # A copied or moved kit's still has the links to where that was.
+            # In a copied or moved installation, the links still lead to the old place.
             say(f"{root} was made in another folder; making it anew")
             shutil.rmtree(root)
         if not root.is_dir():
-            for old in above.glob(f"{name}-{seed.number}-*"):
+            for old in parent.glob(f"{name}-{seed.number}-*"):
                 shutil.rmtree(old, ignore_errors=True)
-            above.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=above, prefix=".") as folder:
+            parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=parent, prefix=".") as folder:
                 begun = Path(folder) / "kit"
                 write(begun)
                 for linked in _LINKED:
@@ -106,7 +113,7 @@ def made_installation(
 
 
 def _is_linked_to(root: Path, installation: Installation) -> bool:
-    """Whether a variant's kit has the rest of this very kit."""
+    """Tell whether the links of a variant's installation lead into this one."""
     linked = [name for name in _LINKED if (installation.root / name).exists()]
     return all(
         (root / name).exists() and (root / name).samefile(installation.root / name)
@@ -115,7 +122,7 @@ def _is_linked_to(root: Path, installation: Installation) -> bool:
 
 
 def _put_in_place(begun: Path, root: Path) -> None:
-    """Whole or not at all; who comes second finds what the first one made. Raises OSError."""
+    """Rename a folder into place, unless another process has done so before. Raises OSError."""
     try:
         begun.rename(root)
     except OSError:
@@ -124,7 +131,7 @@ def _put_in_place(begun: Path, root: Path) -> None:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Raises OSError."""
+    """Write files, by their paths below a folder. Raises OSError."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,14 +139,15 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def the_lab(made: Installation, variant: Variant) -> Lab:
-    """Of this very variant. Raises NumalabError."""
+    """Return the lab that a variant is. made: its installation. Raises NumalabError."""
     return load_lab(made.lab_folder(variant.name))
 
 
-# ---- a person's folder -------------------------------------------------------------------------
+# ---- a student's folder ------------------------------------------------------------------------
 
 
 def ticket_text(lab: str, seed: Seed) -> str:
+    """Return the text of a variant's ticket."""
     return (
         "# Whose variant this is. Hand it in with the files beside it, as it is.\n"
         f'lab = "{lab}"\nfor = {json.dumps(seed.owner)}\ncode = "{seed.code}"\n'
@@ -147,7 +155,7 @@ def ticket_text(lab: str, seed: Seed) -> str:
 
 
 def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]:
-    """The lab, and whose variant a folder has. Raises UserError."""
+    """Return the lab and the seed of a folder's variant. Raises UserError."""
     path = folder / TICKET
     try:
         text = read_plain_text(path, TICKET_BYTES, follow_links=follow_links)
@@ -162,7 +170,7 @@ def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]
 
 
 def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
-    """As read_ticket; where: what messages call it."""
+    """Return lab and seed of a ticket's text. where: what messages call it. Raises UserError."""
     table = parse_table(text, where, UserError, _KEYS)
     return table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
 
@@ -170,17 +178,16 @@ def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
 def write_own_files(
     installation: Installation, lab: Lab, files: Mapping[str, str], seed: Seed
 ) -> Path:
-    """Puts into the person's folder what is not there yet, and the text and contract as they are
-    now. Returns the folder. Raises UserError where it holds another one's variant, or can't be
-    written."""
+    """Write into the student's folder the files to edit that it lacks, and the text and contract as
+    they are now. Returns the folder. Raises UserError where it holds another student's variant, or
+    can't be written."""
     folder = installation.variants_root / lab.name
     if (folder / TICKET).is_file():
-        _, there = read_ticket(folder, follow_links=True)
-        if there != seed:
+        _, present = read_ticket(folder, follow_links=True)
+        if present != seed:
             raise UserError(
-                f"{installation.shown(folder)} has the variant of '{there.owner}' "
-                f"({there.code}), with "
-                "its files. Move or remove that folder first."
+                f"{installation.shown(folder)} has the variant of '{present.owner}' "
+                f"({present.code}), with its files. Move or remove that folder first."
             )
     editable = {*KERNEL_FILES.values(), *(file.name for file in lab.files), quantities.FILE}
     if lab.predicted:
@@ -201,7 +208,8 @@ def write_own_files(
 
 
 def lab_of_named_variant(installation: Installation, name: str) -> str:
-    """The lab's name. name: of the lab, or of its variant. Raises UserError and NumalabError."""
+    """Return the name of a lab that has variants. name: of the lab, its number, or of its variant.
+    Raises UserError and NumalabError."""
     lab = lab_of_variant(name)
     if not installation.is_edition:
         return lab_with_variants(installation.root, lab)
@@ -209,12 +217,20 @@ def lab_of_named_variant(installation: Installation, name: str) -> str:
     return chosen.name
 
 
-def open_variant(
-    installation: Installation, lab: str, above: Path | None = None
+def load_variant(
+    installation: Installation, lab: str, parent: Path | None = None
 ) -> tuple[Installation, Lab]:
-    """The kit and the lab of the variant that lies in above, else among the user's own. Raises
-    UserError where there is none, or it is nobody's, and NumalabError."""
-    folder = (above or installation.variants_root) / variant_name(lab)
+    """Return installation and lab of a student's variant.
+
+    Args:
+        lab: name of the lab that it is a variant of.
+        parent: folder that holds the variant's; None: that of the user's own variants.
+
+    Raises:
+        UserError: there is no variant, or its ticket is not valid.
+        NumalabError.
+    """
+    folder = (parent or installation.variants_root) / variant_name(lab)
     if not folder.is_dir():
         raise UserError(
             f"there is no folder {installation.shown(folder)}. ./numalab variant "
@@ -229,32 +245,33 @@ def open_variant(
             "graded. Put each variant's files into the folder of its own name."
         )
     if installation.is_edition:
-        made = open_pack(installation, variant_name(lab), seed)
+        made = unpack_variant(installation, variant_name(lab), seed)
     else:
         made = make_variant(installation, lab, seed)[2]
     return made, load_lab(made.lab_folder(variant_name(lab)))
 
 
-# ---- in a student's edition --------------------------------------------------------------------
+# ---- in a student copy -------------------------------------------------------------------------
 
 
 def pack_path(folder: Path) -> Path:
-    """Of what an edition needs of a variant: beside the person's folder, since it is not handed
-    in."""
+    """Return the path of a variant's pack, what a student copy needs of it: next to the student's
+    folder, since it is not handed in."""
     return folder.with_name(f"{folder.name}.pack")
 
 
 def write_pack(tree: Path, path: Path) -> None:
-    """tree: labs/ and solutions/ with the variant, as an edition has them. Raises OSError."""
+    """Write a pack. tree: labs/ and solutions/ with the variant, as a student copy has them. Raises
+    OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as pack:
         for file in sorted(file for file in tree.rglob("*") if file.is_file()):
             pack.write(file, file.relative_to(tree).as_posix())
 
 
-def open_pack(installation: Installation, name: str, seed: Seed) -> Installation:
-    """The kit of a variant that lies packed beside its folder. Raises UserError where none does,
-    and NumalabError."""
+def unpack_variant(installation: Installation, name: str, seed: Seed) -> Installation:
+    """Return the installation of a variant, made from its pack. Raises UserError where there is no
+    pack, and NumalabError."""
     path = pack_path(installation.variants_root / name)
     if not path.is_file():
         raise UserError(
@@ -266,8 +283,8 @@ def open_pack(installation: Installation, name: str, seed: Seed) -> Installation
         content = path.read_bytes()
         with zipfile.ZipFile(path) as pack:
             names = pack.namelist()
-            wanted = tuple(f"{above}/{name}/" for above in ("labs", "solutions"))
-            if not all(one.startswith(wanted) and ".." not in one for one in names):
+            allowed = tuple(f"{top}/{name}/" for top in ("labs", "solutions"))
+            if not all(path.startswith(allowed) and ".." not in path for path in names):
                 raise UserError(
                     f"{installation.shown(path)} is not of {name}; ask your instructor for it"
                 )

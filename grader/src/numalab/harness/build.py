@@ -159,7 +159,7 @@ def build_facts(installation: Installation) -> Json:
     return facts
 
 
-def mpi_of(installation: Installation) -> str:
+def mpi_library(installation: Installation) -> str:
     """The MPI library that the kit is configured with, or nothing. Raises NumalabError."""
     return str(build_facts(installation).get("mpi", ""))
 

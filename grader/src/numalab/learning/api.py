@@ -23,17 +23,17 @@ from numalab.diagnosing.handed_in import diagnosis_words, score_diagnosis
 from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence import read_record
 from numalab.evidence.record import Json
-from numalab.grading.elsewhere import left_out
 from numalab.grading.graded import GradedKernel
-from numalab.grading.handed_in import read_files
-from numalab.grading.login_node import on_login_node, refusal
+from numalab.grading.handed_files import read_files
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.grading.own_files import provide
-from numalab.grading.request import Sessions, grade_kernel, graded_kernel
-from numalab.grading.session import Session
-from numalab.grading.turns import shared_node
-from numalab.grading.variant_installations import lab_of_named_variant, open_variant
+from numalab.grading.request import KernelGradings, grade_kernel, graded_kernel
+from numalab.grading.variant_installations import lab_of_named_variant, load_variant
+from numalab.grading.vm_gradings import left_out
 from numalab.harness import monitor
-from numalab.harness.build import MPI_REMEDY, build_targets, configure, mpi_of
+from numalab.harness.build import MPI_REMEDY, build_targets, configure, mpi_library
 from numalab.installation import Installation
 from numalab.judging.effort import Effort, effort_for
 from numalab.judging.places import LOCAL
@@ -78,7 +78,7 @@ def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     installation = installation or find_own_installation()
     keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
-        installation, declared = open_variant(
+        installation, declared = load_variant(
             installation, lab_of_named_variant(installation, name)
         )
     else:
@@ -97,7 +97,7 @@ class _Measured:
     one that was asked for could not be had; notes: what is smaller in them than in the machines
     that they stand for; texts: that were tried."""
 
-    gradings: Sessions
+    gradings: KernelGradings
     kernel: GradedKernel
     not_booted: str | None
     notes: Sequence[str]
@@ -299,13 +299,13 @@ class LearnerLab:
             self._calling("sweep", language, chosen or "") as basis,
             self._files(language, source, None) as folder,
             self.installation.lock(self.progress),
-            shared_node(self.progress, alone=True),
+            share_node(self.progress, exclusive=True),
         ):
             self.progress("building")
             session = self._make_grading(language, folder, effort_for("quick", True))
             read_files(session)
             settings = settings_of(session, threads, files)
-            why = refusal("notebook") if on_login_node() else ""
+            why = refusal("notebook") if is_login_node() else ""
             if not why and not session.build():
                 build = session.evidence.build
                 why = "\n".join(filter(None, (build.message, build.output)))
@@ -382,11 +382,11 @@ class LearnerLab:
             raise UserError(f"{self.name}: {what}")
         return part
 
-    def _make_grading(self, language: str, folder: Path, effort: Effort) -> Session:
+    def _make_grading(self, language: str, folder: Path, effort: Effort) -> Grading:
         """Of a kernel, for more than a grading. Under the lock."""
         node = self._node()
         build_targets(self.installation, [self.installation.monitor(self.name).name])
-        return Session(
+        return Grading(
             self.installation,
             self.declared,
             language,
@@ -473,37 +473,37 @@ class LearnerLab:
         with (
             self._files(language, source, files) as folder,
             self.installation.lock(self.progress),
-            shared_node(self.progress) as turns,
+            share_node(self.progress) as turns,
         ):
             self.progress("building")
             node = self._node()
-            if self.declared.calls_mpi and not mpi_of(self.installation):
+            if self.declared.calls_mpi and not mpi_library(self.installation):
                 raise UserError(f"{self.name}: this build of the kit has no MPI; {MPI_REMEDY}.")
             build_targets(self.installation, [self.installation.monitor(self.name).name])
-            session = Session(
+            session = Grading(
                 self.installation, self.declared, language, "submission", folder,
                 effort_for(size, size == "quick"), node, self.progress,
                 parts=parts,
-                turns=turns,
-                timing_refused=refusal("notebook") if on_login_node() else None,
+                node_lock=turns,
+                timing_refused=refusal("notebook") if is_login_node() else None,
                 afresh=afresh,
             )  # fmt: skip
             texts = self._texts(language, source, files, folder)
             own: list[Machine] | None = [] if adds_labs_machines else None
             machines = own if self.machine is None else [self.machine]
             with VirtualPlaces(self.installation, GuestOptions()) as places:
-                gradings = grade_kernel(session, machines, places, with_times=times)
-                notes = [places.note(there.place.name) for there in gradings.elsewhere]
+                gradings = grade_kernel(session, machines, places, takes_times=times)
+                notes = [places.note(there.place.name) for there in gradings.vms]
             if session.evidence.build.status != "missing":
                 texts |= self._texts(language, source, files, folder, is_built=True)
             kernel = replace(
-                graded_kernel(self.installation, gradings), again="grade again", hints_seen={},
+                graded_kernel(self.installation, gradings), again="grade again", hint_levels={},
                 afresh="With afresh=True new ones are taken.",
             )  # fmt: skip
         missed = [
             c.why
             for c in kernel.verdict.criteria
-            if c.where != "here" and c.status == "error" and not gradings.elsewhere
+            if c.where != "here" and c.status == "error" and not gradings.vms
         ]
         measured = _Measured(gradings, kernel, missed[0] if missed else None, notes, texts)
         if gradings.interrupted:
@@ -513,8 +513,8 @@ class LearnerLab:
     def _run_of(
         self, measured: _Measured, label: str, *, takes_times: bool, basis: Basis | None = None
     ) -> Run:
-        kernel, gradings = measured.kernel, measured.gradings.seen
-        parts = measured.gradings.here.parts
+        kernel, gradings = measured.kernel, measured.gradings.by_place
+        parts = measured.gradings.local.parts
         all_run = set(parts) >= set(self.declared.kernel_parts)
         own = {c.name for c in self.declared.criteria if all_run or c.part in parts}
         shown = [
@@ -526,8 +526,8 @@ class LearnerLab:
         where = LOCAL if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(
-            self.installation, self.declared, label, where, tuple(kernel.seen), judged, records,
-            basis=None if basis is None else replace(basis, texts=measured.texts),
+            self.installation, self.declared, label, where, tuple(kernel.evidence_by_place), judged,
+            records, basis=None if basis is None else replace(basis, texts=measured.texts),
         )  # fmt: skip
 
     def _report(self, measured: _Measured) -> str:
@@ -535,7 +535,7 @@ class LearnerLab:
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
-        found = score_diagnosis(self.installation, self.declared, measured.gradings.here.folder)
+        found = score_diagnosis(self.installation, self.declared, measured.gradings.local.folder)
         below = [f"({note})" for note in measured.notes]
         below += [] if missing is None else [f"({missing})"]
         below += [] if found is None else [diagnosis_words(self.name, found)]

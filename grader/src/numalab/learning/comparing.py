@@ -14,8 +14,8 @@ from typing import Any
 
 from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
-from numalab.grading.continuing import alike
 from numalab.grading.handout import language_digests
+from numalab.grading.timing_reuse import alike
 from numalab.judging.places import LOCAL
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.labs.kernel_names import file_names

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numalab.errors import NothingToDraw, NumalabError, UserError
-from numalab.grading.turns import shared_node
+from numalab.grading.node_lock import share_node
 from numalab.harness.build import MPI_REMEDY
 from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES
@@ -94,7 +94,7 @@ def crossing(
             if not plan.programs_are_built(installation, is_cluster=True):
                 with installation.lock(progress):
                     plan.build_programs(installation, is_cluster=True)
-            with shared_node(progress):
+            with share_node(progress):
                 output, counts = _run(installation, Path(scratch), options, progress)
     except (_NoCurve, GuestFailed, UserError, NumalabError) as error:
         return Crossing(rate_mbit_s, complaint=str(error))

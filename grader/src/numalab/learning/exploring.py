@@ -19,8 +19,8 @@ from numalab.explore.experiment import (
 )
 from numalab.explore.explore_plot import exploration_figure, pages_figure
 from numalab.files import write_json
-from numalab.grading.login_node import on_login_node, refusal
-from numalab.grading.turns import shared_node
+from numalab.grading.login_node import is_login_node, refusal
+from numalab.grading.node_lock import share_node
 from numalab.harness import monitor
 from numalab.harness.build import build_explorations
 from numalab.installation import Installation
@@ -139,7 +139,7 @@ def explored(
     may be timed here, NumalabError, and Interrupted where not even one sample was taken."""
     folder = find_exploration(installation.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, None)
-    if on_login_node():
+    if is_login_node():
         raise UserError(refusal(f"explore {chosen.lab}"))
-    with installation.lock(progress), shared_node(progress, alone=True):
+    with installation.lock(progress), share_node(progress, exclusive=True):
         return Explored(measure(installation, chosen, progress))

@@ -39,8 +39,8 @@ from numalab.diagnosing.report import (
 )
 from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError
 from numalab.grading import explanation
-from numalab.grading.continuing import alike
-from numalab.grading.handed_in import complaint_of
+from numalab.grading.handed_files import complaint_of
+from numalab.grading.timing_reuse import alike
 from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
 from numalab.labs.seeds import chosen_seed, seed_of_code
@@ -300,8 +300,8 @@ class NotebookLab(LearnerLab):
         path = self.write(explanation.FILE, f"{told}\n", replace=replace, again=again)
         count = explanation.sentences(told)
         print(f"Kept in {self.installation.shown(path)}; hand it in beside your kernel.")
-        if count > 2 * explanation.ASKED_FOR:
-            print(f"It has {count} sentences. Which {explanation.ASKED_FOR} say it all?")
+        if count > 2 * explanation.EXPECTED_SENTENCES:
+            print(f"It has {count} sentences. Which {explanation.EXPECTED_SENTENCES} say it all?")
 
     def show(self, draw: Callable[..., Figure], *args: Any, **kwargs: Any) -> Figure | None:
         """Return a figure, or print why there is none and return None, so that the cells below can

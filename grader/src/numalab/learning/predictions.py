@@ -26,7 +26,7 @@ _UNITS = {"kib": "KiB", "mib": "MiB", "numa": "NUMA"}
 @dataclass(frozen=True)
 class PredictedOn:
     """The node on which something was predicted. name: its own; alike: what nodes agree in that
-    are alike, as grading/continuing.py has it."""
+    are alike, as grading/timing_reuse.py has it."""
 
     name: str
     alike: list[Any]

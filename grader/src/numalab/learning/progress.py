@@ -263,7 +263,7 @@ def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
     if not (folder / KERNEL_FILES[language]).is_file():
         return False
     return language in edited or (
-        not edited and not is_pristine(installation, lab, language, folder, with_placements=True)
+        not edited and not is_pristine(installation, lab, language, folder, includes_files=True)
     )
 
 

@@ -17,7 +17,7 @@ from numalab.evidence import read_record
 from numalab.evidence.kinds import KINDS, RANKS
 from numalab.evidence.record import SUBMISSION, Evidence, Json
 from numalab.files import write_json
-from numalab.grading.modelled import modelled_of
+from numalab.grading.modelled import model_all
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import file_of, judge
 from numalab.judging.timing_account import timing_accounts
@@ -299,7 +299,7 @@ class Run(Based):
         modelled from published rates, not timed."""
         from numalab.reports.figures import modelled_figure
 
-        found = modelled_of(self.installation, self.lab, self.places)
+        found = model_all(self.installation, self.lab, self.places)
         if not found:
             machine = self.lab.machines[0]
             self._fail_by_kernel("nothing is modelled")

@@ -17,7 +17,7 @@ from numalab.evidence.kinds import GENERATION
 from numalab.evidence.record import SUBMISSION, Evidence
 from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.explore.wording import interval_note, interval_words
-from numalab.grading.session import Session
+from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import repeating
 from numalab.harness import monitor
 from numalab.judging import explain
@@ -125,7 +125,7 @@ def thread_counts(cores: int) -> tuple[int, ...]:
 
 
 def settings_of(
-    grading: Session, threads: Sequence[int] | None, files: Sequence[str]
+    grading: Grading, threads: Sequence[int] | None, files: Sequence[str]
 ) -> list[Setting]:
     """files: empty: the lab's own placement alone. Raises UserError."""
     chosen = tuple(threads) if threads is not None else thread_counts(grading.threads)
@@ -149,7 +149,7 @@ def settings_of(
     return found
 
 
-def measure(grading: Session, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
+def measure(grading: Grading, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
     """Of a kernel that is built, as long as it finishes. Raises UserError where no bytes are
     counted of it, NumalabError, and Interrupted where that came before anything was measured."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
@@ -170,7 +170,7 @@ def measure(grading: Session, part: str | None, settings: Sequence[Setting], rou
     return Sweep(grading.lab, part, kept, grading.evidence, is_whole, complaint)
 
 
-def _rates(grading: Session, part: str | None, setting: Setting) -> Iterator[float]:
+def _rates(grading: Grading, part: str | None, setting: Setting) -> Iterator[float]:
     """Of one process, by its best repetition; none where the node stood still meanwhile."""
     variables = None if setting.file is None else grading.handed(setting.file).variables
     environment = monitor.worker_environment(grading.lab, setting.threads, placement=variables)

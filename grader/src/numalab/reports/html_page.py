@@ -195,7 +195,7 @@ def ungraded_steps(verdict: Verdict) -> Iterator[str]:
 
 def _steps(graded: GradedKernel) -> Iterator[str]:
     """What to do next, as far as there is something to do."""
-    verdict, evidence = graded.verdict, graded.seen[0][1]
+    verdict, evidence = graded.verdict, graded.evidence_by_place[0][1]
     step = verdict_words.next_step(graded)
     if step:
         yield from step.replace("\n(", " (").splitlines()  # what is in brackets ends its sentence
@@ -231,7 +231,7 @@ def _alike_words(sight: TouchView) -> list[str]:
 
 
 def _pictures(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
-    lab, verdict, seen = graded.lab, graded.verdict, graded.seen
+    lab, verdict, seen = graded.lab, graded.verdict, graded.evidence_by_place
     for touched in touch_views(lab, verdict, seen):
         of = " of " + touched.part if touched.part else ""
         yield picture(
@@ -300,7 +300,7 @@ def _on(where: str) -> str:
 
 
 def _timings(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
-    evidence = graded.seen[0][1]
+    evidence = graded.evidence_by_place[0][1]
     for account in graded.accounts:
         named = names(graded.lab, account, evidence)
         unit, of = scale_words(account)
@@ -314,7 +314,7 @@ def _timings(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
 
 def _latencies(graded: GradedKernel, picture: _Pictures) -> tuple[_Picture | None, str]:
     """The picture, and all figures as text."""
-    evidence = graded.seen[0][1]
+    evidence = graded.evidence_by_place[0][1]
     is_predicted = verdict_words.is_predicted(graded.lab, graded.verdict)
     lines = latency_lines(evidence, is_predicted, graded.published)
     if not lines:
@@ -346,13 +346,13 @@ def _memory(evidence: Evidence, picture: _Pictures) -> tuple[_Table | None, _Pic
 
 def _rates(graded: GradedKernel) -> Iterator[_RateTable]:
     """What a repetition takes, and at what rate it moves memory."""
-    for found in rate_tables(graded.lab, graded.accounts, graded.seen[0][1]):
+    for found in rate_tables(graded.lab, graded.accounts, graded.evidence_by_place[0][1]):
         table = _Table(found.title, ["Whose", *found.heads[1:]], found.rows)
         yield _RateTable(table, found.notes)
 
 
 def _roofs(graded: GradedKernel, picture: _Pictures) -> Iterator[_Picture]:
-    for roof in roofs(graded.lab, graded.accounts, graded.seen[0][1]):
+    for roof in roofs(graded.lab, graded.accounts, graded.evidence_by_place[0][1]):
         yield picture(roof_title(roof), partial(report_figures.roofline, roof), roof_words(roof))
 
 
@@ -368,7 +368,7 @@ def _predictions(graded: GradedKernel) -> _RateTable | None:
 
 
 def _kernel(graded: GradedKernel, anchor: str, picture: _Pictures) -> _Kernel:
-    verdict, evidence = graded.verdict, graded.seen[0][1]
+    verdict, evidence = graded.verdict, graded.evidence_by_place[0][1]
     number, _, _ = graded.lab.name.partition("_")
     edited = ", edited" if verdict.variant == "handout" and not graded.unchanged else ""
     latencies, latency_text = _latencies(graded, picture)
@@ -434,7 +434,7 @@ def _nodes(submissions: Sequence[Submission], occasion: Occasion) -> Iterator[tu
         where: evidence.node
         for submission in submissions
         for graded in submission.kernels
-        for where, evidence in graded.seen
+        for where, evidence in graded.evidence_by_place
         if where != "here"
     }
     for name, note in occasion.machines:

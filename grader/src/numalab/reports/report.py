@@ -161,7 +161,12 @@ def _show_predictions(console: Console, kernel: GradedKernel) -> None:
 def show_verdict(console: Console, kernel: GradedKernel, explained: Sequence[Text] = ()) -> None:
     """The whole report of one graded kernel. explained: how the times were decided, if that is
     asked for."""
-    lab, verdict, seen, evidence = kernel.lab, kernel.verdict, kernel.seen, kernel.here
+    lab, verdict, seen, evidence = (
+        kernel.lab,
+        kernel.verdict,
+        kernel.evidence_by_place,
+        kernel.local_evidence,
+    )
     with stripped(console):
         console.print()
         is_untimed = evidence.timing_refused is not None

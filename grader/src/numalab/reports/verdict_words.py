@@ -153,7 +153,7 @@ def first_failed(verdict: Verdict) -> str:
     return of_kernel[0] if of_kernel else verdict.failed()[0].name
 
 
-def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NO_LEVELS) -> str:
+def to_fix(lab: Lab, verdict: Verdict, hint_levels: Levels = NO_LEVELS) -> str:
     """The first thing to fix, how many there are, and where help is, a line each."""
     failed = [name for name, status in verdict.statuses.items() if status == "fail"]
     of_kernel = [c.name for c in verdict.failed() if c.kind == "correctness"]
@@ -168,8 +168,8 @@ def to_fix(lab: Lab, verdict: Verdict, hints_seen: Levels = NO_LEVELS) -> str:
         told += f" ({which} of {len(failed)} criteria that fail)"
     lines = [f"{told}."]
     began_in = verdict.began_in.get(first, "")
-    hint = hint_command(lab, first, began_in, hints_seen)
-    if is_exhausted(lab, first, hints_seen, began_in):
+    hint = hint_command(lab, first, began_in, hint_levels)
+    if is_exhausted(lab, first, hint_levels, began_in):
         where = f"; the solution is in solutions/{lab.name}/" if lab.shows_solution else ""
         lines.append(f"All hints on it are read{where}.")
     elif hint:
@@ -193,7 +193,7 @@ def grade_again(command: str) -> str:
 
 def next_step(kernel: GradedKernel) -> str | None:
     """What a student does now, in words."""
-    verdict, evidence = kernel.verdict, kernel.here
+    verdict, evidence = kernel.verdict, kernel.local_evidence
     if verdict.variant != "submission":
         return None
     failed = verdict.failed()
@@ -225,7 +225,7 @@ def next_step(kernel: GradedKernel) -> str | None:
     if evidence.build.status != "ok":
         return f"Next: fix {file} so that it can be built, then grade again."
     if failed:
-        return to_fix(kernel.lab, verdict, kernel.hints_seen)
+        return to_fix(kernel.lab, verdict, kernel.hint_levels)
     is_open = [criterion for criterion in verdict.criteria if criterion.status == "inconclusive"]
     if any(criterion.cause != "implausible" for criterion in is_open):
         return f"Next: {kernel.again}"
@@ -238,7 +238,7 @@ def next_step(kernel: GradedKernel) -> str | None:
     elsewhere = [
         c.name for c in verdict.criteria if c.kind == "evidence" and c.cause == "too_few_numa_nodes"
     ]
-    if kernel.here_only and kernel.lab.machines and elsewhere:
+    if kernel.no_vms and kernel.lab.machines and elsewhere:
         option = " --variant" if is_variant_name(kernel.lab.name) else ""
         return (
             "Right as far as was looked at, on this node. A virtual node shows "
@@ -279,10 +279,12 @@ def printed_words(evidence: Evidence) -> str | None:
 
 def earlier_words(kernel: GradedKernel) -> str | None:
     """That times are from earlier gradings, and from when; None where all are of now."""
-    earlier = kernel.here.earlier_times
+    earlier = kernel.local_evidence.earlier_times
     if not earlier:
         return None
-    now = len(kernel.here.of(GENERATION)) - sum(session.generations for session in earlier)
+    now = len(kernel.local_evidence.of(GENERATION)) - sum(
+        session.generations for session in earlier
+    )
     of_then = [
         f"{words.count(session.generations, 'generation')} of {_minute(session.started_at)}"
         for session in earlier

@@ -16,7 +16,7 @@ from numalab.course.jobs.node_folders import remove_stale_workdirs
 from numalab.course.jobs.runs import BatchRun
 from numalab.errors import UserError
 from numalab.file_systems.locks import LockFile
-from numalab.grading.turns import VARIABLE as turns_variable
+from numalab.grading.node_lock import VARIABLE as turns_variable
 from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 

@@ -29,8 +29,8 @@ from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask
 from numalab.course.records import QUICK, Attempt, AttemptState, GradingTarget, SandboxLevel
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
-from numalab.grading.kit_digests import judged_by
-from numalab.grading.turns import NODE_LIMIT_S
+from numalab.grading.node_lock import NODE_LIMIT_S
+from numalab.grading.numalab_digests import judged_by
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGES
 from numalab.processes import starting

@@ -10,8 +10,8 @@ from numalab.course.attempts import read_attempt
 from numalab.course.course_folder import CourseFolder
 from numalab.course.records import Attempt
 from numalab.errors import UserError
-from numalab.grading.from_records import judge_again, read_grading
-from numalab.grading.kit_digests import judged_by
+from numalab.grading.numalab_digests import judged_by
+from numalab.grading.stored_gradings import judge_again, read_grading
 from numalab.installation import Installation
 from numalab.judging.verdict import read_verdict
 from numalab.labs.declaration import Lab
@@ -55,6 +55,6 @@ def drawn_page(
     again = datetime.fromisoformat(whole.rejudged_at).strftime("%Y-%m-%d %H:%M %Z")
     notes = {name: note for grading in gradings for name, note in grading.machine_notes()}
     occasion = Occasion(
-        f"{graded_at}, judged again {again}", gradings[0].here.node, list(notes.items())
+        f"{graded_at}, judged again {again}", gradings[0].local.node, list(notes.items())
     )
     return page([Submission("", kernels)], occasion)

@@ -20,7 +20,7 @@ from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence
 from numalab.evidence.touch import drawn_place_of, shown_trace, written_from
 from numalab.files import NotPlain, read_plain_text
-from numalab.grading.from_records import StoredGrading, read_grading
+from numalab.grading.stored_gradings import StoredGrading, read_grading
 from numalab.installation import Installation
 from numalab.judging.judge import evidence_for
 from numalab.judging.rules import reads
@@ -210,12 +210,12 @@ def _stage(
     if grading is None:
         return stage
     try:
-        touched = _touched_by_criterion(lab, grading.here)
-        accounts = timing_accounts(lab, verdict, grading.here)
+        touched = _touched_by_criterion(lab, grading.local)
+        accounts = timing_accounts(lab, verdict, grading.local)
     except NumalabError:  # records that do not belong together
         return stage
-    nodes = {"here": grading.here.numa_nodes} | {
-        name: evidence.numa_nodes for name, evidence in grading.there.items()
+    nodes = {"here": grading.local.numa_nodes} | {
+        name: evidence.numa_nodes for name, evidence in grading.vms.items()
     }
     rates = {one.criterion.name: one.rates for one in accounts if one.rates is not None}
     return Stage(number, attempt.ended_at, verdict, result, files, told, touched, rates, nodes)

@@ -20,7 +20,7 @@ from numalab.evidence.format import OtherPlaces
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Evidence
 from numalab.files import write_json
-from numalab.grading.from_records import judge_again, read_grading
+from numalab.grading.stored_gradings import judge_again, read_grading
 from numalab.installation import Installation
 from numalab.judging.places import verdict_over, vm_requests
 from numalab.judging.verdict import NOT_DECIDED
@@ -155,7 +155,7 @@ def test_a_kept_grading_is_judged_as_it_was_graded(
     for path in (folder, folder / "evidence.json"):
         kernel = judge_again(installation, read_grading(path, labs))
         assert kernel.verdict.statuses["local_pages"] == "pass"
-        assert [where for where, _ in kernel.seen] == ["here", "hydra"]
+        assert [where for where, _ in kernel.evidence_by_place] == ["here", "hydra"]
         assert not kernel.interrupted
 
 
@@ -165,7 +165,7 @@ def test_earlier_records_don_t_tell_who_was_asked(
     """Who has left a record was asked; where nobody has, nobody was, and nothing becomes open."""
     before = {key: value for key, value in here().items() if key != "elsewhere"}
     alone = read_grading(kept(tmp_path / "a", before), labs)
-    assert alone.elsewhere is None
+    assert alone.other_places is None
     assert judge_again(installation, alone).verdict.statuses["local_pages"] == "not_gradable"
     with_hydra = read_grading(kept(tmp_path / "b", before, {"hydra": on("hydra")}), labs)
     assert judge_again(installation, with_hydra).verdict.statuses["local_pages"] == "pass"

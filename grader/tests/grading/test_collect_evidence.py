@@ -15,8 +15,8 @@ from numalab.errors import NumalabError
 from numalab.evidence.kinds import PLACEMENT
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Json, Kind
-from numalab.grading import looks
-from numalab.grading.session import Session
+from numalab.grading import collect_evidence
+from numalab.grading.kernel_grading import Grading
 from numalab.labs.declaration import Lab
 
 PART = "pair_energy"
@@ -66,8 +66,8 @@ def looked(
         there.look(role, more)
         return True
 
-    monkeypatch.setattr(looks, "_run", run)
-    looks._look(cast(Session, session), [PLACEMENT], SUBMISSION, PART)
+    monkeypatch.setattr(collect_evidence, "_run", run)
+    collect_evidence._observe(cast(Grading, session), [PLACEMENT], SUBMISSION, PART)
     assert next(session.script, None) is None
     return session
 
@@ -122,10 +122,10 @@ def test_looks_that_tell_nothing_come_to_an_end(
 
 
 def test_the_compiler_of_the_search_for_races_names_the_students_file() -> None:
-    said = (
+    output = (
         "the kit's own 03_scheduling-c-submission-race can't be built:\n"
         "kernel.c: In function 'f':\n"
         "/kit/build/gnu/submissions/03_scheduling/kernel.c:19:29: error: call to undeclared sqrt"
     )
-    assert looks.first_error(said) == "kernel.c:19:29: error: call to undeclared sqrt"
-    assert looks.first_error("one\nld: cannot find -lx") == "ld: cannot find -lx"
+    assert collect_evidence.first_error(output) == "kernel.c:19:29: error: call to undeclared sqrt"
+    assert collect_evidence.first_error("one\nld: cannot find -lx") == "ld: cannot find -lx"

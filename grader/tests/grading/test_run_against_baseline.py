@@ -17,8 +17,8 @@ from numalab.errors import NumalabError
 from numalab.evidence.kinds import CHECK, GENERATION, RANKS
 from numalab.evidence.read_record import as_json, record_of
 from numalab.evidence.record import Json
-from numalab.grading.looks import gather_evidence
-from numalab.grading.session import Session
+from numalab.grading.collect_evidence import gather_evidence
+from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -85,15 +85,15 @@ def session_at(
     place: Answers,
     told: list[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> Session:
-    monkeypatch.setattr(Session, "build_own", lambda self, *roles: None)
-    return Session(
+) -> Grading:
+    monkeypatch.setattr(Grading, "build_own", lambda self, *roles: None)
+    return Grading(
         installation, lab, "c", "submission", tmp_path, effort_for("default", True), ONE.describe(),
         told.append, place=place,
     )  # fmt: skip
 
 
-def of_session(session: Session) -> dict[str, CriterionVerdict]:
+def of_session(session: Grading) -> dict[str, CriterionVerdict]:
     return {verdict.name: verdict for verdict in session.verdict().criteria}
 
 

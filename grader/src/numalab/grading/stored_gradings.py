@@ -1,4 +1,4 @@
-"""A grading judged once more, from the records that it has left: nothing is built or measured."""
+"""Judge a stored grading once more, from its records: nothing is built or measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from numalab.evidence.record import Evidence, Json
 from numalab.files import MIB, NotPlain, read_plain_text
 from numalab.grading.explanation import read_explanation
 from numalab.grading.graded import GradedKernel
-from numalab.grading.modelled import modelled_beside
+from numalab.grading.modelled import model_ungradable
 from numalab.installation import Installation
 from numalab.judging.places import LOCAL, verdict_over
 from numalab.judging.timing_account import timing_accounts
@@ -31,9 +31,9 @@ from numalab.untrusted.visible import may_hide, shown, visible_json
 from numalab.words import count
 
 FILE = "evidence.json"
-ON = "on_"  # how the folder of a virtual node's record begins
-# What stands in a record that is none: of another kit, or changed by hand, so that it contradicts
-# what a monitor's always have, such as the first of its wrong elements.
+VM_FOLDER_PREFIX = "on_"  # of the folder with a virtual machine's record, before its name
+# What reading and judging raise for a record of another version, or one that was changed by hand so
+# that it contradicts what records of monitors always have.
 _BAD = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, AssertionError,
 )  # fmt: skip
@@ -42,25 +42,34 @@ _MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 @dataclass(frozen=True)
 class StoredGrading:
-    """One kernel's grading as it is kept. record: this node's; there: what virtual nodes
-    have shown, by machine; machines: what stands behind each; elsewhere: what of them was asked
-    for, None: nothing."""
+    """One kernel's stored grading.
+
+    Attributes:
+        path: its folder.
+        lab: the lab, as it is declared now.
+        record: of the machine itself.
+        local: evidence of the machine itself.
+        vms: evidence of virtual machines, by name.
+        machines: what each of them stands for, by name.
+        other_places: what was asked of virtual machines; None: nothing.
+    """
 
     path: Path
     lab: Lab
     record: SessionRecord
-    here: Evidence
-    there: Mapping[str, Evidence]
+    local: Evidence
+    vms: Mapping[str, Evidence]
     machines: Mapping[str, ShownMachine]
-    elsewhere: OtherPlaces | None
+    other_places: OtherPlaces | None
 
     @property
     def is_interrupted(self) -> bool:
-        is_stopped = self.elsewhere is not None and self.elsewhere.interrupted_at is not None
-        return is_stopped or self.here.interrupted
+        """Tell whether not all was observed, on this or on virtual machines."""
+        is_stopped = self.other_places is not None and self.other_places.interrupted_at is not None
+        return is_stopped or self.local.interrupted
 
     def machine_notes(self) -> list[tuple[str, str]]:
-        """Of each virtual node its name and how it differs from the machine."""
+        """Return name and note for each virtual machine: how it differs from the real one."""
         return [(name, _note(machine)) for name, machine in self.machines.items()]
 
 
@@ -77,9 +86,17 @@ def _note(machine: ShownMachine) -> str:
 
 
 def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = False) -> StoredGrading:
-    """path: an evidence.json, or the folder that holds one, with on_MACHINE/ for each virtual
-    node. is_foreign: records that somebody else may have written. Raises UserError where there is
-    no record, or it can't be judged by this kit."""
+    """Read a stored grading.
+
+    Args:
+        path: an evidence.json, or the folder that holds one and on_MACHINE/ for each virtual
+            machine.
+        labs: by name.
+        is_foreign: the records may be written by someone else, so their texts are checked.
+
+    Raises:
+        UserError: there is no record, or it can't be judged by this version.
+    """
     file = path / FILE if path.is_dir() else path
     record = _read(file, is_foreign)
     if record.machine is not None:
@@ -93,21 +110,21 @@ def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = Fals
             f"{file} is of the lab {record.lab!r}, which this kit does not have; it has "
             f"{', '.join(labs)}"
         )
-    there: dict[str, Evidence] = {}
+    vms: dict[str, Evidence] = {}
     machines: dict[str, ShownMachine] = {}
-    for other in sorted(file.parent.glob(f"{ON}*/{FILE}")):
+    for other in sorted(file.parent.glob(f"{VM_FOLDER_PREFIX}*/{FILE}")):
         shown = _read(other, is_foreign)
         if shown.machine is None or (shown.lab, shown.language) != (record.lab, record.language):
             raise UserError(
                 f"{other} is not of the grading that {file} is of. Move it away, and judge again."
             )
         name = shown.machine.name
-        there[name], machines[name] = _parsed(shown, other), shown.machine
-    here = _parsed(record, file)
-    elsewhere = record.elsewhere
-    if isinstance(elsewhere, UnsetType):  # an earlier kit's: the machines were the lab's own
-        elsewhere = OtherPlaces() if there else None
-    return StoredGrading(file.parent, lab, record, here, there, machines, elsewhere)
+        vms[name], machines[name] = _parsed(shown, other), shown.machine
+    local = _parsed(record, file)
+    other_places = record.elsewhere
+    if isinstance(other_places, UnsetType):  # of an earlier version: machines were the lab's own
+        other_places = OtherPlaces() if vms else None
+    return StoredGrading(file.parent, lab, record, local, vms, machines, other_places)
 
 
 def _read(file: Path, is_foreign: bool) -> SessionRecord:
@@ -138,8 +155,8 @@ def _read(file: Path, is_foreign: bool) -> SessionRecord:
 
 
 def _cleaned(data: Json) -> Json:
-    """With texts that can be shown; only what was handed in stays as it is, since it is read
-    again."""
+    """Return a record with texts that can be shown; only hand-ins stay as they are, since they are
+    read again."""
     cleaned: Json = visible_json(data)
     for shown_text, handed in zip(cleaned["handed_in"], data["handed_in"], strict=True):
         if "text" in handed:
@@ -148,7 +165,7 @@ def _cleaned(data: Json) -> Json:
 
 
 def _check_texts(record: SessionRecord, file: Path) -> None:
-    """Whether the texts in a record that somebody else has written can be read. Raises
+    """Check that hand-ins in a record that someone else may have written can be parsed. Raises
     UserError."""
     for handed in record.handed_in:
         why = toml.why_not_readable(handed.text)
@@ -171,12 +188,12 @@ def _damaged(file: Path, error: Exception) -> UserError:
 
 
 def judge_again(installation: Installation, stored: StoredGrading, again: str = "") -> GradedKernel:
-    """What there is to show of it under the kit's present rules. again: what to do about times
-    that stayed open. Raises UserError where the rules can't be applied to it."""
-    lab, here = stored.lab, stored.here
+    """Judge a stored grading by the present rules. again: what to do about undecided times, for the
+    report. Raises UserError where the rules can't be applied to it."""
+    lab, local = stored.lab, stored.local
     try:
-        verdict = verdict_over(lab, here, stored.there, stored.elsewhere)
-        accounts = timing_accounts(lab, verdict, here)
+        verdict = verdict_over(lab, local, stored.vms, stored.other_places)
+        accounts = timing_accounts(lab, verdict, local)
     except NumalabError as error:  # parts of it that do not belong together
         raise UserError(f"{stored.path / FILE}: {error}") from error
     except _BAD as error:
@@ -184,25 +201,26 @@ def judge_again(installation: Installation, stored: StoredGrading, again: str = 
     return GradedKernel(
         lab,
         verdict,
-        [(LOCAL, here), *stored.there.items()],
+        [(LOCAL, local), *stored.vms.items()],
         accounts,
         unchanged=verdict.unchanged,
         again=again,
         published=published_latencies(installation) if lab.mpi else (),
         interrupted=stored.is_interrupted,
         explanation=read_explanation(stored.path),
-        modelled=modelled_beside(
-            installation, lab, verdict, [(LOCAL, here), *stored.there.items()]
+        modelled=model_ungradable(
+            installation, lab, verdict, [(LOCAL, local), *stored.vms.items()]
         ),
     )
 
 
 def same_node(gradings: list[StoredGrading]) -> Json:
-    """The node that all of them were graded on. Raises UserError where they are of several."""
+    """Return the description of the machine of all gradings. Raises UserError where they are of
+    several."""
     names = {stored.record.node.name for stored in gradings}
     if len(names) > 1:
         raise UserError(
             f"the records are of {count(len(names), 'node')}, {', '.join(sorted(names))}, and a "
             "file tells of one; write one for each"
         )
-    return gradings[0].here.node
+    return gradings[0].local.node

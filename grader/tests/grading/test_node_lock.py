@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from numalab.errors import UserError
-from numalab.grading.turns import OFF, VARIABLE, Turns, shared_node
+from numalab.grading.node_lock import DISABLED, VARIABLE, NodeLock, share_node
 
 SOON_S, LATE_S = 0.2, 120  # that something does not happen, and that it does
 
@@ -27,31 +27,31 @@ class Grading(threading.Thread):
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
-        self.begun, self.alone, self.over = (threading.Event() for _ in range(3))
+        self.begun, self.exclusive, self.over = (threading.Event() for _ in range(3))
         self.take_times, self.times_taken, self.end = (threading.Event() for _ in range(3))
         self.start()
 
     def run(self) -> None:
-        with shared_node() as turns:
+        with share_node() as node_lock:
             self.begun.set()
             self.take_times.wait(LATE_S)
-            with turns.alone(tell):
-                self.alone.set()
+            with node_lock.exclusive(tell):
+                self.exclusive.set()
                 self.times_taken.wait(LATE_S)
             self.end.wait(LATE_S)
         self.over.set()
 
 
 @pytest.fixture(autouse=True)
-def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def node_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "turns"))
-    monkeypatch.setattr("numalab.grading.turns.NODE", tmp_path / "node")
+    monkeypatch.setattr("numalab.grading.node_lock.NODE", tmp_path / "node")
     return tmp_path / "turns"
 
 
-def somebody_waits(turns: Path) -> bool:
+def somebody_waits(node_lock: Path) -> bool:
     """To be alone: whoever does holds the second file."""
-    with turns.with_name(f"{turns.name}.next").open("a") as turnstile:
+    with node_lock.with_name(f"{node_lock.name}.next").open("a") as turnstile:
         try:
             fcntl.flock(turnstile, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -63,35 +63,35 @@ def test_times_are_taken_alone_and_the_rest_side_by_side() -> None:
     first, second = Grading(), Grading()
     assert first.begun.wait(LATE_S) and second.begun.wait(LATE_S)
     first.take_times.set()
-    assert not first.alone.wait(SOON_S)  # the second is at work
+    assert not first.exclusive.wait(SOON_S)  # the second is at work
     second.take_times.set()
-    while not (first.alone.is_set() or second.alone.is_set()):
+    while not (first.exclusive.is_set() or second.exclusive.is_set()):
         time.sleep(0.01)
-    one, other = (first, second) if first.alone.is_set() else (second, first)
-    assert not other.alone.wait(SOON_S)
+    one, other = (first, second) if first.exclusive.is_set() else (second, first)
+    assert not other.exclusive.wait(SOON_S)
     one.times_taken.set()
-    assert other.alone.wait(LATE_S)  # before the one goes on
+    assert other.exclusive.wait(LATE_S)  # before the one goes on
     other.times_taken.set()
     for grading in (first, second):
         grading.end.set()
         assert grading.over.wait(LATE_S)
 
 
-def test_who_waits_to_be_alone_is_not_overtaken(turns: Path) -> None:
+def test_who_waits_to_be_alone_is_not_overtaken(node_lock: Path) -> None:
     first, second = Grading(), Grading()
     assert first.begun.wait(LATE_S) and second.begun.wait(LATE_S)
     first.take_times.set()
     deadline = time.monotonic() + LATE_S
-    while not somebody_waits(turns) and time.monotonic() < deadline:
+    while not somebody_waits(node_lock) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not first.alone.wait(SOON_S)
+    assert not first.exclusive.wait(SOON_S)
     third = Grading()
     assert not third.begun.wait(SOON_S)
     for one in (second, third):
         one.times_taken.set()
         one.end.set()
     second.take_times.set()
-    assert first.alone.wait(LATE_S)
+    assert first.exclusive.wait(LATE_S)
     first.times_taken.set()
     third.take_times.set()
     first.end.set()
@@ -102,11 +102,11 @@ def test_a_grading_that_is_stopped_waits_for_nobody() -> None:
     first = Grading()
     assert first.begun.wait(LATE_S)
     begins = threading.Timer(SOON_S, first.take_times.set)
-    with pytest.raises(KeyboardInterrupt), shared_node() as turns:
+    with pytest.raises(KeyboardInterrupt), share_node() as node_lock:
         begins.start()
-        with turns.alone(tell):  # once the first makes room
+        with node_lock.exclusive(tell):  # once the first makes room
             raise KeyboardInterrupt
-    assert first.alone.wait(LATE_S)
+    assert first.exclusive.wait(LATE_S)
     first.times_taken.set()
     first.end.set()
     assert first.over.wait(LATE_S)
@@ -114,7 +114,7 @@ def test_a_grading_that_is_stopped_waits_for_nobody() -> None:
 
 def test_a_file_that_can_not_be_written_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "/proc/no/turns")
-    with pytest.raises(UserError, match="/proc/no/turns"), shared_node():
+    with pytest.raises(UserError, match="/proc/no/turns"), share_node():
         pass
 
 
@@ -132,14 +132,14 @@ def test_users_meet_without_having_agreed_on_a_file(node: Path) -> None:
     first = Grading()
     assert first.begun.wait(LATE_S)
     first.take_times.set()
-    assert first.alone.wait(LATE_S)
+    assert first.exclusive.wait(LATE_S)
     assert stat.S_IMODE(node.stat().st_mode) == 0o444 and node.stat().st_size == 0
     second = Grading()
     assert second.begun.wait(LATE_S)  # until it takes times itself it waits for nobody
     second.take_times.set()
-    assert not second.alone.wait(SOON_S)
+    assert not second.exclusive.wait(SOON_S)
     first.times_taken.set()
-    assert second.alone.wait(LATE_S)
+    assert second.exclusive.wait(LATE_S)
     for one in (first, second):
         one.times_taken.set()
         one.end.set()
@@ -148,7 +148,7 @@ def test_users_meet_without_having_agreed_on_a_file(node: Path) -> None:
 
 def test_what_takes_no_times_waits_for_no_user(node: Path) -> None:
     told: list[str] = []
-    with shared_node(alone=True), shared_node(told.append):
+    with share_node(exclusive=True), share_node(told.append):
         pass
     assert told == []
 
@@ -158,25 +158,25 @@ def test_no_times_are_taken_beside_who_found_the_node_free(node: Path) -> None:
     assert first.begun.wait(LATE_S)
     second = Grading()
     second.take_times.set()
-    assert not second.alone.wait(SOON_S)
+    assert not second.exclusive.wait(SOON_S)
     first.end.set()
     first.take_times.set()
     first.times_taken.set()
-    assert second.alone.wait(LATE_S)
+    assert second.exclusive.wait(LATE_S)
     second.times_taken.set()
     second.end.set()
     assert all(one.over.wait(LATE_S) for one in (first, second))
 
 
 def test_the_suite_turns_it_off(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, OFF)
-    with shared_node() as turns, turns.alone(tell):
+    monkeypatch.setenv(VARIABLE, DISABLED)
+    with share_node() as node_lock, node_lock.exclusive(tell):
         assert not node.exists()
 
 
 def test_a_wait_is_told_once(node: Path) -> None:
     told: list[str] = []
-    with shared_node(alone=True):
+    with share_node(exclusive=True):
         second = threading.Thread(target=lambda: _begin(told), daemon=True)
         second.start()
         time.sleep(SOON_S * 3)
@@ -185,7 +185,7 @@ def test_a_wait_is_told_once(node: Path) -> None:
 
 
 def _begin(told: list[str]) -> None:
-    with shared_node(told.append) as turns, turns.alone(told.append):
+    with share_node(told.append) as node_lock, node_lock.exclusive(told.append):
         pass
 
 
@@ -208,7 +208,7 @@ def test_what_another_user_has_put_there_harms_nobody(
 ) -> None:
     make(node)
     told: list[str] = []
-    with shared_node(told.append) as turns, turns.alone(told.append):
+    with share_node(told.append) as node_lock, node_lock.exclusive(told.append):
         pass
     assert len(told) == 1
     assert "can't take turns with other users" in told[0]
@@ -217,9 +217,13 @@ def test_what_another_user_has_put_there_harms_nobody(
 
 
 def test_nobody_holds_the_node_for_ever(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("numalab.grading.turns.NODE_LIMIT_S", SOON_S)
+    monkeypatch.setattr("numalab.grading.node_lock.NODE_LIMIT_S", SOON_S)
     told: list[str] = []
-    with shared_node(alone=True), shared_node(told.append) as turns, turns.alone(told.append):
+    with (
+        share_node(exclusive=True),
+        share_node(told.append) as node_lock,
+        node_lock.exclusive(told.append),
+    ):
         pass
     assert told[0] == "waiting until the others' gradings make room for its times"
     assert len(told) == 2 and "going on beside them" in told[1]
@@ -227,32 +231,32 @@ def test_nobody_holds_the_node_for_ever(node: Path, monkeypatch: pytest.MonkeyPa
 
 def test_nobody_holds_the_node_again_and_again(node: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time for less than one may wait."""
-    monkeypatch.setattr("numalab.grading.turns.NODE_LIMIT_S", 3 * SOON_S)
+    monkeypatch.setattr("numalab.grading.node_lock.NODE_LIMIT_S", 3 * SOON_S)
     told: list[str] = []
     waits_s = []
-    with shared_node(told.append) as turns:
+    with share_node(told.append) as node_lock:
         for _ in range(4):
-            turns.leave()
+            node_lock.leave()
             other = os.open(node, os.O_RDONLY)
             fcntl.flock(other, fcntl.LOCK_EX)
             gives_way = threading.Timer(2 * SOON_S, os.close, (other,))
             gives_way.start()
             began_s = time.monotonic()
-            turns.take(fcntl.LOCK_EX, told.append)
+            node_lock.take(fcntl.LOCK_EX, told.append)
             waits_s.append(time.monotonic() - began_s)
             gives_way.join()
     assert sum("going on beside them" in text for text in told) == 1
     assert waits_s[0] >= SOON_S  # which the first of them has to
-    assert turns.meetings == []
+    assert node_lock.locks == []
 
 
 def test_a_file_that_was_removed_parts_gradings_for_one_turn_only(node: Path) -> None:
-    with shared_node() as turns:
+    with share_node() as node_lock:
         node.unlink()
         second = Grading()
         assert second.begun.wait(LATE_S)
         began = threading.Event()
-        waits = threading.Thread(target=lambda: _be_alone(turns, began), daemon=True)
+        waits = threading.Thread(target=lambda: _be_alone(node_lock, began), daemon=True)
         waits.start()
         assert not began.wait(SOON_S)  # for the second, which has another file
         for event in (second.take_times, second.times_taken, second.end):
@@ -261,16 +265,16 @@ def test_a_file_that_was_removed_parts_gradings_for_one_turn_only(node: Path) ->
         waits.join(LATE_S)
 
 
-def _be_alone(turns: Turns, began: threading.Event) -> None:
-    with turns.alone(tell):
+def _be_alone(node_lock: NodeLock, began: threading.Event) -> None:
+    with node_lock.exclusive(tell):
         began.set()
 
 
 def test_a_batch_and_other_users_wait_for_no_end(
-    turns: Path, node: Path, monkeypatch: pytest.MonkeyPatch
+    node_lock: Path, node: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of a batch and one of somebody else, all of which take times at once."""
-    monkeypatch.setenv(VARIABLE, str(turns))
+    monkeypatch.setenv(VARIABLE, str(node_lock))
     batch = [Grading(), Grading()]
     assert all(one.begun.wait(LATE_S) for one in batch)
     monkeypatch.delenv(VARIABLE)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from numalab.grading import kit_digests, known_forms
+from numalab.grading import known_forms, numalab_digests
 from numalab.grading.code_forms import Form, form_of
-from numalab.grading.kit_digests import MODULES, counts_for, judged_by, measured_by
+from numalab.grading.numalab_digests import MODULES, counts_for, judged_by, measured_by
 from numalab.installation import Installation
 
 LAB, OTHER = "01_first_touch", "02_affinity"
@@ -23,15 +23,15 @@ PACKAGE = "grader/src/numalab"
 SHOWN_ONLY = {
     ("labs/declaration.py", "labs/hint_ladders.py"),
     ("grading/request.py", "labs/hints.py"),
-    ("grading/handed_in.py", "grading/explanation.py"),
+    ("grading/handed_files.py", "grading/explanation.py"),
     ("grading/request.py", "grading/explanation.py"),
     ("grading/request.py", "grading/graded.py"),
     ("grading/request.py", "grading/own_files.py"),
-    ("grading/from_records.py", "grading/explanation.py"),
-    ("grading/from_records.py", "grading/graded.py"),
+    ("grading/stored_gradings.py", "grading/explanation.py"),
+    ("grading/stored_gradings.py", "grading/graded.py"),
     ("grading/request.py", "grading/modelled.py"),
-    ("grading/from_records.py", "grading/modelled.py"),
-    ("grading/continuing.py", "grading/former_digests.py"),
+    ("grading/stored_gradings.py", "grading/modelled.py"),
+    ("grading/timing_reuse.py", "grading/former_digests.py"),
 }
 
 
@@ -307,7 +307,7 @@ def test_forms_are_made_once_and_by_content(
     before = digests(copied)
     forget()
     counted.__name__ = form_of.__name__
-    monkeypatch.setattr(kit_digests, "form_of", counted)
+    monkeypatch.setattr(numalab_digests, "form_of", counted)
     assert digests(copied) == before and made == []
     path = copied.root / "common/message.c"
     stat, text = path.stat(), path.read_text()

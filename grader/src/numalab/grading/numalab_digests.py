@@ -1,13 +1,13 @@
-"""What of the kit a kept result depends on, in two digests.
+"""The parts of numalab that a kept result depends on, in two digests.
 
-*Measured by*: what evidence depends on; when it changes, a class is measured anew. *Judged by*:
-what only the verdict on that evidence depends on; when it changes, the class is judged again from
-its records, in seconds. All else, such as prose, pages and commands, regrades nobody.
+*Measured by*: what evidence depends on. When it changes, a class is measured anew.
+*Judged by*: what only the verdict on that evidence depends on. When it changes, the class is judged
+again from its records, in seconds.
 
-Both are made of what files say as code (code_forms.py). Where a file lies and what it is called
-counts only where somebody finds it by its name: in a lab, a solution, and among machines. So
-neither a comment, nor a docstring, nor a file that is moved or renamed along with the includes,
-imports and lists that name it changes them.
+Everything else, such as prose, pages and commands, is in neither. Both digests are made of code
+(code_forms.py). The path of a file counts only where numalab finds the file by its name: in a lab,
+a solution, and among machines. So a digest does not change with a comment, a docstring, or a file
+that is moved or renamed along with the includes, imports and lists that name it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from numalab.labs.variants import FOLDER, lab_of_variant
 
 Counts = Literal["evidence", "verdict", "neither"]
 
-# Of the Python package, by package or file, what each counts for, and why. The longest path that
-# fits holds. What nobody has put here counts for evidence: then too much is measured, never too
+# Packages and files of the Python package: what each counts for, and why. The longest path that
+# matches holds. What is not listed counts for evidence: then too much is measured, never too
 # little.
 MODULES: Mapping[str, tuple[Counts, str]] = {
     "evidence": ("evidence", "what a record holds"),
@@ -63,11 +63,11 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "grading/trial.py": ("neither", "set-up's own grading"),
     "grading/variant_audit.py": ("neither", "the command that proves variants"),
     "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
-    "grading/from_records.py": ("verdict", "judges kept records"),
+    "grading/stored_gradings.py": ("verdict", "judges kept records"),
     "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
     "grading/modelled.py": ("neither", "modelled times, which nobody grades"),
     "grading/own_files.py": ("neither", "where somebody's own files are put for her to edit"),
-    "grading/kit_digests.py": ("neither", "what it says of the kit is what the digests are"),
+    "grading/numalab_digests.py": ("neither", "what it says of the kit is what the digests are"),
     "grading/code_forms.py": ("neither", "as kit_digests.py"),
     "grading/known_forms.py": ("neither", "as kit_digests.py"),
     "grading/former_digests.py": ("neither", "as kit_digests.py"),
@@ -107,8 +107,8 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "reports": ("neither", "pages, tables and pictures of what was judged"),
 }
 
-# What lies beside sources and changes neither: made by who runs them, prose, and what is of the
-# suite, of pages or of lessons.
+# Files among sources that count for neither: by-products, prose, and files of tests, pages and
+# lessons.
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*",
     "*.md", "*.ipynb", "*.png", "*.svg", "*.pdf", "*.jpg", "*.jpeg", "*.gif",
@@ -122,18 +122,18 @@ NOT_COUNTED = (
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
 )  # fmt: skip
 
-# Of lab.toml: what nothing is run or built by. All other keys count for evidence.
+# Keys of lab.toml by which nothing is run or built. All others count for evidence.
 _WORDS_OF_LAB = ("title", "minutes", "programs", "repetition", "bytes_moved", "modelled_on")
-# Of its criteria: what decides which files are tried and timed, and whose kernels there are. All
-# else is how what was seen is judged; evidence that a new rule lacks is told as not measured.
+# Keys of its criteria that decide which files are tried and timed, and which kernels there are. All
+# others say how evidence is judged; evidence that a new rule lacks is reported as not measured.
 _RUN_BY_CRITERION = ("part", "file", "goal", "seed", "variables", "runtimes", "slow")
-# Of a machine's file: what is printed of the real one. No virtual node is made by it.
+# Keys of a machine's file that are printed. No virtual machine is made by them.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",
     "rate",
 )  # fmt: skip
 
-# What the build reads beside the folders.
+# What the build reads besides folders.
 _BUILD = ("CMakeLists.txt", "CMakePresets.json")
 _PACKAGE = "grader/src/numalab"
 
@@ -143,14 +143,18 @@ _NOT_COUNTED = re.compile("|".join(map(fnmatch.translate, NOT_COUNTED)))
 
 @cache
 def counts_for(path: str) -> Counts:
-    """Return what a file of the kit counts for, by its path from the root, with '/'. A lab.toml and
-    a machine's file count for evidence by some of their keys, and a lab.toml whole for the
-    verdict; Python in a lab's folder is its rules."""
+    """Return what a file counts for.
+
+    A lab.toml and a machine's file count for evidence by some of their keys, and a lab.toml as a
+    whole for the verdict. Python in a lab's folder is its rules.
+
+    path: from numalab's root, with '/'.
+    """
     if _NOT_COUNTED.match(path):
         return "neither"
     if path.startswith(f"{_PACKAGE}/"):
         inner = path.removeprefix(f"{_PACKAGE}/")
-        return "neither" if not inner.endswith(".py") else _of_module(inner)
+        return "neither" if not inner.endswith(".py") else _module_counts(inner)
     top = path.split("/")[0]
     if top == "labs" and path.endswith(".py"):
         return "verdict"
@@ -158,7 +162,7 @@ def counts_for(path: str) -> Counts:
     return "evidence" if is_source else "neither"
 
 
-def _of_module(inner: str) -> Counts:
+def _module_counts(inner: str) -> Counts:
     names = [inner, *(parent.as_posix() for parent in Path(inner).parents)]
     return next((MODULES[name][0] for name in names if name in MODULES), "evidence")
 
@@ -195,7 +199,8 @@ def judged_by(installation: Installation, lab: str) -> str:
 
 
 def _folders(lab: str) -> list[str]:
-    """Of a variant in a kit of its own there is only the first of each two."""
+    """Return the folders of a lab and its solution; of a variant also those of its lab, which an
+    installation of the variant lacks."""
     labs = dict.fromkeys((lab, lab_of_variant(lab)))
     return [f"{above}/{name}" for above in ("labs", "solutions") for name in labs]
 
@@ -213,7 +218,7 @@ def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
 
 
 def _is_template(name: str) -> bool:
-    """Tell whether it is of variants, on which the lab itself does not depend."""
+    """Tell whether a file is a template of variants, on which the lab itself does not depend."""
     return FOLDER in name.split("/")
 
 
@@ -227,7 +232,10 @@ def _digest(
     make: Callable[[str, bytes], Form],
     is_counted: Callable[[str], bool] = lambda name: True,
 ) -> str:
-    """Return the digest of files that are counted; the others are there to be referred to."""
+    """Return the digest of the files that are counted; others are there to be referred to.
+
+    make: makes the form of a path and content.
+    """
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
     forms = forms_of(installation, files, make, maker)
@@ -239,8 +247,8 @@ def _digest(
 
 
 def _place(name: str) -> str:
-    """Return of a path what decides which file is which: in labs and solutions and among machines
-    files are found by their names, and elsewhere by what names them."""
+    """Return the part of a path by which numalab finds the file: its name in labs, in solutions and
+    among machines; elsewhere nothing, since includes and imports name it."""
     top, file = name.split("/")[0], name.split("/")[-1]
     if top == "labs" and counts_for(name) == "verdict":
         return top
@@ -254,8 +262,8 @@ def _is_machine(name: str) -> bool:
 
 
 def _measured(name: str, content: bytes) -> Form:
-    """Return of a file the form of what decides what is run; of one that can't be read the whole
-    one's."""
+    """Return the form of those parts of a file that decide what is run; of a file that can't be
+    parsed that of all of it."""
     if not _is_declaration(name) and not _is_machine(name):
         return form_of(name, content)
     try:
@@ -267,7 +275,7 @@ def _measured(name: str, content: bytes) -> Form:
     else:
         kept = {key: table[key] for key in table.keys() - {*_WORDS_OF_LAB, "criterion"}}
         kept["criterion"] = sorted(set(_runs_of_criteria(table.get("criterion", []))))
-        # Of lightspeed, beside which parts a probe is run; flops and reasons are told only.
+        # Of lightspeed only the parts with which a probe is run; flops and reasons are printed.
         probed = [of.get("part") for of in table.get("lightspeed", []) if "none" not in of]
         kept["lightspeed"] = probed
         # This release's: what earlier ones gave is no reason to run anything.
@@ -280,7 +288,7 @@ def _measured(name: str, content: bytes) -> Form:
 
 
 def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Of each what is run for it, as text, so that two with the same need are one."""
+    """Yield what is run for each criterion, as text, the same for two that need the same."""
     for criterion in criteria:
         run = {key: criterion[key] for key in _RUN_BY_CRITERION if key in criterion}
         if "at_least_of_lightspeed" in criterion:  # however much

@@ -20,13 +20,13 @@ from numalab.evidence import read_record
 from numalab.evidence.format import Build
 from numalab.evidence.read_record import record_of
 from numalab.files import write_json
-from numalab.grading import continuing
-from numalab.grading import session as grading
-from numalab.grading.continuing import OTHER_RECORD, RECORD, fingerprints
-from numalab.grading.from_records import judge_again, read_grading
+from numalab.grading import kernel_grading as grading
+from numalab.grading import timing_reuse
 from numalab.grading.grade import grade
-from numalab.grading.session import Session
-from numalab.grading.turns import Note, Turns
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.node_lock import NodeLock, Note
+from numalab.grading.stored_gradings import judge_again, read_grading
+from numalab.grading.timing_reuse import OTHER_RECORD, RECORD, fingerprints
 from numalab.harness import monitor
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -100,7 +100,7 @@ class FakePlace:
 class Graded:
     lab: Lab
     taken: int  # generations, now
-    session: Session
+    session: Grading
     verdict: Verdict
 
     @property
@@ -134,7 +134,7 @@ class Bench:
         worker = installation.worker(NAME, "c", "submission")
         worker.parent.mkdir(parents=True, exist_ok=True)
         worker.write_text(self.program)
-        session = Session(
+        session = Grading(
             installation, lab, "c", "submission", installation.lab_folder(NAME), EFFORTS[quick],
             more.pop("node", NODE), lambda step: None, place=place, **more,
         )  # fmt: skip
@@ -182,11 +182,11 @@ def test_what_was_decided_stands_and_takes_no_new_times(
         assert again.earlier == [first.taken] and again.in_record == first.taken
 
 
-class CountedTurns(Turns):
+class CountedTurns(NodeLock):
     """Nobody else is there; tells how often times asked to be alone."""
 
     @contextmanager
-    def alone(self, progress: Note) -> Iterator[None]:
+    def exclusive(self, progress: Note) -> Iterator[None]:
         waits.append("waits")
         yield
 
@@ -197,12 +197,12 @@ waits: list[str] = []
 def test_only_new_times_wait_for_their_turn(bench: Bench) -> None:
     waits.clear()
     bench.build = Build("does_not_compile", "kernel.c does not compile.", "")
-    assert bench.grade(turns=CountedTurns()).taken == 0 and waits == []
+    assert bench.grade(node_lock=CountedTurns()).taken == 0 and waits == []
     bench.build = Build("ok", "", "")
-    assert bench.grade(turns=CountedTurns(), timing_refused="a login node").taken == 0
+    assert bench.grade(node_lock=CountedTurns(), timing_refused="a login node").taken == 0
     assert waits == []
-    assert bench.grade(turns=CountedTurns()).taken and waits == ["waits"]
-    assert bench.grade(turns=CountedTurns()).taken == 0, "what is decided stands"
+    assert bench.grade(node_lock=CountedTurns()).taken and waits == ["waits"]
+    assert bench.grade(node_lock=CountedTurns()).taken == 0, "what is decided stands"
     assert waits == ["waits"]
 
 
@@ -316,7 +316,7 @@ def test_report_and_json_tell_of_when_times_are(bench: Bench) -> None:
     )
     said = earlier_words(judged)
     assert said is not None and said.endswith("none was taken now, since that decides them.")
-    assert timing_accounts(first.lab, judged.verdict, judged.here)
+    assert timing_accounts(first.lab, judged.verdict, judged.local_evidence)
 
 
 # ---- what is the same ----------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_where_the_kits_own_is_timed_the_students_program_does_not_count(
         asked.append(program)
         return b""
 
-    monkeypatch.setattr(continuing, "_code", code)
+    monkeypatch.setattr(timing_reuse, "_code", code)
     hybrid = lab_of(tmp_path / "labs", "31_hybrid", HYBRID_LAB)
     of(Installation(tmp_path), hybrid, launch="ranks = 2")
     assert asked == []

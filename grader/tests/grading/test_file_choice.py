@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.grading.found_files import found_file, taken_words
+from numalab.grading.file_choice import choose_file, taken_words
 from numalab.grading.handout import is_starting_code
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
@@ -43,7 +43,7 @@ def test_the_file_that_is_meant(
     given = (installation.lab_folder(first_touch.name) / asked).read_text()
     for name, text in files.items():
         (tmp_path / name).write_text(given if text == GIVEN else text)
-    assert found_file(installation, first_touch, tmp_path, asked).name == expected
+    assert choose_file(installation, first_touch, tmp_path, asked).name == expected
     language = "c" if asked == "kernel.c" else "fortran"
     told = " ".join(taken_words(installation, first_touch, language, tmp_path))
     assert (" is taken as " in told) == (expected != asked)
@@ -64,9 +64,9 @@ def test_a_link_is_not_read_in_place_of_a_file(
 ) -> None:
     (tmp_path / "elsewhere").write_text(MINE)
     (tmp_path / "KERNEL.C").symlink_to(tmp_path / "elsewhere")
-    assert found_file(installation, first_touch, tmp_path, "kernel.c").name == "kernel.c"
+    assert choose_file(installation, first_touch, tmp_path, "kernel.c").name == "kernel.c"
     (tmp_path / "kernel.c").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "kernel (1).c").write_text(MINE)
     assert (
-        found_file(installation, first_touch, tmp_path, "kernel.c").name == "kernel.c"
+        choose_file(installation, first_touch, tmp_path, "kernel.c").name == "kernel.c"
     )  # is refused

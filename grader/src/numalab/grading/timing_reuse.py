@@ -1,8 +1,8 @@
-"""Times go on where an earlier grading of the same stopped: which earlier generations still count.
+"""Continue the timing of an earlier grading of the same program: which of its rounds still count.
 
-Whoever grades the same program again is not to get a fresh draw: what was decided stands, and what
-is open goes on. The same is what the same program says, run by the same kit on nodes of a kind,
-whatever its comments.
+Grading the same program again must not be another chance: what was decided stands, and what is
+undecided continues. A program is the same if its code is (not its comments), and it is timed by the
+same version of numalab on a machine of the same kind. A fingerprint in the record says which.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.untrusted.tools import TOOL_LIMITS, TookTooLong, run_limited
 
-# Nodes that agree in these are alike; a class's node in a cluster is seldom the same one twice.
+# Machines that agree in these are of one kind: in a cluster, gradings seldom get the same one
+# twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
 RECORD = "evidence.json"
-# Beside it: the last record of something else that has times, for who goes back to that.
+# In the same folder: the last record with times of another program, for a student who returns to
+# it.
 OTHER_RECORD = "timed.json"
 
 
 def alike(node: Json) -> list[Any]:
-    """Return what nodes agree in that are alike, of a node's description."""
+    """Return the values in which machines of one kind agree. node: a machine's description."""
     return [node.get(key) for key in _ALIKE]
 
 
 def _code(program: Path) -> bytes:
-    """What of a program is run, without what tells where and of which lines it was built: a job
-    builds in a folder of its own."""
+    """Return a program without its symbols, debug information and build id, which depend on the
+    folder of the build; "-" where there is none."""
     if not program.is_file():
         return b"-"
     options = ["--strip-all", "--remove-section=.note.gnu.build-id"]
@@ -60,9 +62,9 @@ def _code(program: Path) -> bytes:
         return (stripped if code == 0 else program).read_bytes()
 
 
-def _error_text(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
-    """What those files say under which something is timed, however they are written. The others
-    change no time: a new prediction is no reason for new times."""
+def _timed_settings(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
+    """Yield name and settings of the files under which programs are timed, however they are
+    written. Other files, such as predictions, change no time."""
     placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
     launched = [lab.launch_of(timed.part).name for timed in planner.timings(lab) if timed.slow]
     for handed in handed_in:
@@ -85,17 +87,26 @@ def fingerprints(
     threads: int,
     record: SessionRecord,
 ) -> tuple[str, ...]:
-    """Changes with anything that makes earlier generations no longer count: the kit as far as
-    evidence depends on it, how it was built, what is graded, the effort, and the kind of node;
-    rules and thresholds by which times are judged are not among it. The first is the present one;
-    behind it are those of versions of the kit that are proved equal. submission: the program that
-    is timed; record: as far as it is taken. Raises OSError and NumalabError."""
-    # Where placements or launches are compared it is the kit's own that runs under them.
+    """Return the fingerprint of a grading's times, and behind it those that it would have with
+    versions of numalab that are proved equal (former_digests.py).
+
+    It changes with anything that makes earlier rounds no longer count: numalab as far as evidence
+    depends on it, how it was built, the program and files that are timed, the effort, and the kind
+    of machine. Rules and thresholds by which times are judged are not among it.
+
+    Args:
+        submission: the program that is timed.
+        record: the record so far.
+
+    Raises:
+        OSError, NumalabError.
+    """
+    # Where placements or launches are compared, numalab's own program runs under them.
     is_kits = lab.timed_placements is not None or all(timed.slow for timed in planner.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
     facts = (
         {key: value for key, value in msgspec.to_builtins(record.build).items() if key != "kernel"},
-        list(_error_text(lab, record.handed_in)),
+        list(_timed_settings(lab, record.handed_in)),
         record.sandbox,
         repr(effort),
         threads,
@@ -111,18 +122,27 @@ def fingerprints(
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a grading begins with. runs: generations, oldest first; taken: how many of them are
-    from which sessions, as a record has it."""
+    """Rounds with which a grading begins.
+
+    Attributes:
+        runs: the rounds, oldest first.
+        taken: how many of them are from which gradings.
+    """
 
     runs: Sequence[TimingRun] = ()
     taken: Sequence[EarlierTimes] = ()
 
 
 def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
-    """Those of the first record in these folders that is of the same; folders: of gradings that
-    are kept, the newest first, since each has the generations of those before it; now: the present
-    fingerprints. None where a process did not come to its end while it was timed: that is no time,
-    and it may have been the node's fault, so all are taken anew."""
+    """Return the rounds of the first record with a fingerprint among `now`.
+
+    There are none where a process did not come to its end while it was timed: that may have been
+    the machine's fault, so all times are taken anew.
+
+    Args:
+        folders: of gradings that are kept, the newest first; each has the rounds of those before.
+        now: fingerprints of the present grading.
+    """
     for folder in folders:
         for name in (RECORD, OTHER_RECORD):
             with contextlib.suppress(NumalabError):
@@ -140,6 +160,6 @@ def _times_of(record: SessionRecord) -> Earlier:
     ]
     if any(outcome.status != "ok" for run in runs for outcome in outcomes(run)):
         return Earlier()
-    own = len(runs) - sum(session.generations for session in record.earlier_times)
+    own = len(runs) - sum(earlier.generations for earlier in record.earlier_times)
     new = [EarlierTimes(record.started_at, own)] if own else []
     return Earlier(runs, [*record.earlier_times, *new])

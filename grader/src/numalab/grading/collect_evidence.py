@@ -1,0 +1,381 @@
+"""Gather the evidence on a kernel that the lab's criteria need, kind by kind, without times."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from numalab.errors import NumalabError
+from numalab.evidence.kinds import (
+    ANOTHER_TEAM,
+    CHECK,
+    LOOKS,
+    ON_LINK,
+    PLACEMENT,
+    RACE,
+    STORES,
+    SYNCHRONOUS_CHECK,
+    TRACE,
+    WATCHED,
+    WHOLE_TRACE,
+)
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Kind
+from numalab.evidence.repeats import outcomes
+from numalab.evidence.run_formats import TraceRun
+from numalab.grading.kernel_grading import Grading
+from numalab.grading.link_runs import run_on_link
+from numalab.grading.mpi_runs import lab_plan
+from numalab.harness import monitor
+from numalab.harness.build import build_targets, starting_code_failure
+from numalab.harness.race_coverage import search_complaint
+from numalab.judging import planner
+from numalab.judging.rules import is_needed, reads
+from numalab.labs.launch import BadPolicy
+from numalab.machines.topology import topology_of_node
+from numalab.processes.limits import limits_sentence
+from numalab.untrusted.visible import shortened
+
+VIRTUAL_TRACED_PAGES = "240"  # each takes a millisecond or two under emulation
+
+
+def gather_evidence(grading: Grading) -> None:
+    """Gather the evidence on each part of the grading. On a virtual machine, kernels are not
+    checked for correctness: that is done on this machine. Raises Interrupted and NumalabError."""
+    for part in grading.parts:
+        prefix = f"{part}: " if part else ""
+        if not planner.can_observe(grading.lab, grading.evidence, part):
+            continue
+        with grading.spending("evidence"):
+            is_checked = grading.machine is not None
+            if not planner.is_checked_locally(grading.lab, part):
+                if is_checked and is_needed(ON_LINK, grading.lab, part):
+                    run_on_link(grading, part)
+                continue
+            if not is_checked and not _check(grading, part, prefix):
+                continue
+            kinds = [kind for kind in LOOKS if _is_needed(grading, kind, part)]
+            if STORES in kinds and not _has_instrumented_kernel(grading):
+                kinds.remove(STORES)
+            if kinds:
+                grading.progress(f"{prefix}{kinds[0].doing}{grading.place_words}")
+            _observe_baselines(grading, kinds, part)
+            _observe(grading, kinds, SUBMISSION, part)
+            if not is_checked and is_needed(ANOTHER_TEAM, grading.lab, part):
+                _observe_other_team(grading, part)
+        if planner.needs_control(grading.lab, grading.evidence, part):
+            _observe_control(grading, part)
+        if grading.machine is None and is_needed(RACE, grading.lab, part):
+            grading.progress(f"{prefix}looking for data races")
+            with grading.spending("data races"):
+                _search_races(grading, part)
+
+
+def _is_needed(grading: Grading, kind: Kind[Any], part: str | None) -> bool:
+    only_elsewhere = kind.there_only if grading.machine is None else kind.here_only
+    return is_needed(kind, grading.lab, part) and not only_elsewhere
+
+
+def run_once(
+    grading: Grading, kind: Kind[Any], role: str, part: str | None, team: int | None = None
+) -> bool:
+    """Make one run of one of numalab's own kernels.
+
+    Args:
+        team: number of threads; None: as for submissions.
+
+    Returns:
+        Whether it came to its end.
+
+    Raises:
+        Interrupted, NumalabError.
+    """
+    more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.looks[0]
+    facts = {"whole": True} if kind is WHOLE_TRACE else {}
+    return _run(grading, kind, role, part, *more, team=team, **facts)
+
+
+def _run(
+    grading: Grading,
+    kind: Kind[Any],
+    role: str,
+    part: str | None,
+    *more: str,
+    limit_s: float | None = None,
+    team: int | None = None,
+    **facts: Any,
+) -> bool:
+    """Make one run of one role. more: options of the monitor; limit_s: of each phase, None: the
+    effort's; facts: what else the record says. Returns whether the worker came to its end."""
+    effort = grading.effort
+    size = "quick" if effort.quick else "default"  # of traces, whatever is timed
+    virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
+    limit_s = (limit_s or effort.phase_limit_s) * grading.place.slowness
+    threads, placement = _team(grading, kind) if team is None else (team, None)
+    program = grading.program(role, kind.program)
+    if kind.program and role == SOLUTION:
+        grading.build_own_for(kind)
+    options = [
+        *monitor.worker_option(role, program),
+        *monitor.common_options(part, threads, size, limit_s),
+        *(virtual if grading.machine is not None else []),
+        *_repeat_options(grading, kind, role, part),
+        *more,
+    ]
+    environment = monitor.worker_environment(grading.lab, threads, placement=placement)
+    return grading.run(kind, options, environment, **facts)
+
+
+def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
+    """Return number of threads and placement variables for runs of a kind.
+
+    Where kernels are timed under a launch of the lab, these are that launch's: so a kernel can't
+    tell from its environment whether it is timed.
+    """
+    if kind.team is None and grading.lab.launch is not None:
+        with contextlib.suppress(BadPolicy):  # then nothing is timed here
+            plan = lab_plan(grading)
+            return plan.threads, plan.environment
+    return kind.team or grading.threads, {} if kind.is_unbound else None
+
+
+def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> list[str]:
+    """Return options by which tracings and placement of a kernel have the same n and pages."""
+    if kind not in (TRACE, PLACEMENT):
+        return []
+    sizes = [
+        str(run.n)
+        for run in grading.record.runs
+        if isinstance(run, TraceRun) and (run.role, run.part) == (role, part)
+    ]
+    return ["--seed", grading.seed, *(["--n", sizes[0]] if sizes else [])]
+
+
+def _check(grading: Grading, part: str | None, prefix: str) -> bool:
+    """Check the results of the submission. Returns whether it came to its end, without which it is
+    not run again."""
+    limit_s = grading.effort.check_limit_s
+    grading.progress(f"{prefix}checking results")
+    if not _run(grading, CHECK, SUBMISSION, part, limit_s=limit_s):
+        return False
+    if is_needed(SYNCHRONOUS_CHECK, grading.lab, part):
+        grading.progress(f"{prefix}looking for deadlocks")
+        more = "--synchronous-sends"
+        _run(grading, SYNCHRONOUS_CHECK, SUBMISSION, part, more, limit_s=limit_s)
+    return True
+
+
+def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
+    """Make the runs of all kinds, until one does not come to its end; those of the submission that
+    vary from run to run are repeated until the planner has enough."""
+    for kind in kinds:
+        if not planner.needs_run(kind, grading.lab, grading.evidence, part):
+            continue
+        for options in kind.looks:
+            most = kind.most_looks if role == SUBMISSION else 1
+            for _ in range(most):
+                more = _comparison_options(grading, kind, part)
+                if not _run(grading, kind, role, part, *options, *more):
+                    _check_tracing(grading, kind, role, part)
+                    return
+                if most == 1:
+                    break
+                if kind.name == PLACEMENT.name:
+                    _compare_solution(grading, kind, part)
+                if not planner.needs_another_run(kind, grading.lab, grading.evidence, part):
+                    break
+
+
+def _observe_other_team(grading: Grading, part: str | None) -> None:
+    """Trace the submission with one thread and one core less: a kernel that has the number of cores
+    of this machine, or of one that it is graded on, written into it shows that here."""
+    topology = topology_of_node(grading.node)
+    team = grading.threads - 1
+    if team < 1 or shutil.which("taskset") is None:
+        return
+    evidence = grading.evidence
+    if not planner.is_sound_so_far(evidence, part):
+        return
+    if not planner.needs_run(ANOTHER_TEAM, grading.lab, evidence, part):
+        return
+    left_out = topology.pus[-1].core
+    options = [
+        *monitor.worker_option(SUBMISSION, grading.program(SUBMISSION)),
+        *monitor.common_options(part, team, "quick", grading.effort.phase_limit_s),
+        "--seed", grading.seed,
+    ]  # fmt: skip
+    environment = monitor.worker_environment(grading.lab, team)
+    pus = [pu.number for pu in topology.pus if pu.core != left_out]
+    grading.run(ANOTHER_TEAM, options, environment, pus=pus, another_team=True)
+
+
+def _check_tracing(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
+    """Trace the solution, too, where the submission's last run could not be traced, to find out
+    whether the kernel or the machine is the reason."""
+    runs = grading.record.runs  # without the last one, where it left no record
+    ended = outcomes(runs[-1]) if runs else []
+    if role != SUBMISSION or not any(outcome.status == "untraceable" for outcome in ended):
+        return
+    with contextlib.suppress(NumalabError):  # then it stays the kernel's
+        grading.build_own(SOLUTION)
+        _run(grading, kind, SOLUTION, part)
+
+
+def _comparison_options(grading: Grading, kind: Kind[Any], part: str | None) -> list[str]:
+    """Return the option by which one thread is measured in turns with the team, where needed."""
+    compares = kind.name == PLACEMENT.name and planner.compares_single_thread(
+        grading.lab, grading.evidence, part
+    )
+    return ["--with-one-thread"] if compares else []
+
+
+def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> None:
+    """Run the solution after a run that speaks against the submission, so that other load on the
+    machine meets both alike, and load that ends in between fails no kernel."""
+    says = planner.last_objection(grading.lab, grading.evidence, part)
+    if says is None:
+        return
+    try:
+        grading.build_own(SOLUTION)
+    except NumalabError:
+        return  # there is nothing to compare with, which timing will report
+    more = _comparison_options(grading, kind, part) if says == "spins" else []
+    _run(grading, kind, SOLUTION, part, *more)
+
+
+def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | None) -> None:
+    """Run numalab's own kernels just before the submission, for kinds that compare with them: what
+    a kernel may use, such as huge pages, may have run out, and then for both."""
+    compared = [kind for kind in kinds if kind.beside and grading.machine is None]
+    if compared:
+        grading.build_own(*{role for kind in compared for role in kind.beside})
+    for kind in compared:
+        for role in kind.beside:
+            _run(grading, kind, role, part)
+
+
+def _observe_control(grading: Grading, part: str | None) -> None:
+    """Run the solution, to compare, and keep its runs for the other kernels of a call."""
+    name = f"{grading.program(SOLUTION).name} {part or ''}"
+    if grading.take_kept(name):
+        return
+    try:
+        grading.build_own(SOLUTION)
+    except NumalabError:
+        return  # there is nothing to compare with, which timing will report
+    grading.progress(f"looking at the solution{grading.place_words}, to compare")
+    before = len(grading.record.runs)
+    control = grading.evidence.of_parts(part).as_control()
+    kinds = [kind for kind in LOOKS if _is_needed(grading, kind, part) and not control.of(kind)]
+    with grading.spending("evidence"):
+        _observe(grading, kinds, SOLUTION, part)
+    grading.keep_for_others(name, grading.record.runs[before:])
+
+
+# ---- kernels with instrumented accesses to memory ------------------------------------
+
+
+def _has_instrumented_kernel(grading: Grading) -> bool:
+    """Build programs in which the kernel's accesses are instrumented. Returns whether there are
+    any; if not, the record says why."""
+    record = grading.record
+    if not record.build.race_compiler:
+        record.race_error = (
+            "Data races are found by ThreadSanitizer, and clang, which it comes with, is not there "
+            "beside the kit's OpenMP runtime; ./numalab setup installs it where it can."
+        )
+    elif record.race_error is None and record.race_refused is None:
+        _build_instrumented_kernel(grading)
+    return record.race_error is None and record.race_refused is None
+
+
+def _search_races(grading: Grading, part: str | None) -> None:
+    if not _has_instrumented_kernel(grading):
+        return
+    _run_race(grading, SUBMISSION, part)
+    while planner.needs_another_race_search(grading.evidence, part):
+        _run_race(grading, SUBMISSION, part)
+    if planner.needs_race_control(grading.evidence, part):
+        with contextlib.suppress(NumalabError):  # then the error stays numalab's
+            grading.build_own_for(RACE)
+            _run_race(grading, SOLUTION, part)
+            own = sanitizers_own_error(grading.evidence)
+            if own:
+                grading.record.race_error = (
+                    f"Data races can't be looked for here, in the kit's own kernel neither: {own}."
+                    + limits_sentence(grading.node.get("limits", ()))
+                )
+
+
+def sanitizers_own_error(evidence: Evidence) -> str:
+    """Return ThreadSanitizer's message where it ended numalab's own kernel without a data race, as
+    where a machine lacks address space; empty: it did not."""
+    for race in evidence.of(RACE, SOLUTION):
+        printed = str(race.outcome.detail.get("printed", ""))
+        if not race.outcome.ok and not race.found:
+            lines = [line for line in printed.splitlines() if "ThreadSanitizer" in line]
+            if lines:
+                return shortened(re.sub(r"^=*\d*=*\w*: *", "", lines[0]).rstrip("."), 160)
+    return ""
+
+
+def _run_race(grading: Grading, role: str, part: str | None) -> None:
+    environment = monitor.worker_environment(grading.lab, grading.threads)
+    options = [
+        *monitor.worker_option(role, grading.program(role, RACE.program)),
+        *monitor.common_options(
+            part, grading.threads, grading.effort.size, grading.effort.phase_limit_s
+        ),
+    ]
+    grading.run(RACE, options, environment)
+
+
+def _instrumented_programs(grading: Grading) -> list[Path]:
+    """Return a kernel's instrumented programs, as far as the lab's criteria need them."""
+    kinds = [k for k in WATCHED if any(reads(criterion, k) for criterion in grading.lab.criteria)]
+    return [grading.program(SUBMISSION, kind.program) for kind in kinds]
+
+
+def _build_instrumented_kernel(grading: Grading) -> None:
+    programs = _instrumented_programs(grading)
+    targets = [f"{program.name}-built" for program in programs]
+    try:
+        build_targets(grading.installation, targets, grading.sandbox)
+    except NumalabError as error:
+        _note_failed_instrumentation(grading, str(error), programs, targets)
+    else:
+        program = grading.program(SUBMISSION, RACE.program)  # the object of both is in its name
+        notes_stores = grading.program(SUBMISSION, STORES.program) in programs
+        contract = grading.installation.lab_folder(grading.lab.name) / grading.lab.contract
+        complaint = search_complaint(program, grading.language, contract, notes_stores)
+        if complaint is not None:
+            grading.record.race_refused = f"Data races were not looked for: {complaint}"
+
+
+def _note_failed_instrumentation(
+    grading: Grading, output: str, programs: Sequence[Path], targets: Sequence[str]
+) -> None:
+    """Record why there is no program to find races with. If the starting code can't be built this
+    way either, it is numalab's error. If it can, the kernel is at fault: its author could avoid the
+    search so, and can fix it. output: of the compiler."""
+    why = f"the kernel does not compile with ThreadSanitizer: {first_error(output)}"
+    failure = starting_code_failure(
+        grading.installation, grading.lab, grading.language, programs, targets, grading.sandbox
+    )
+    if failure is not None:
+        grading.record.race_error = f"Data races can't be looked for, since {why}"
+    else:
+        grading.record.race_refused = (
+            f"Data races can't be looked for, since {why}. The kit's own kernels do."
+        )
+
+
+def first_error(output: str) -> str:
+    """Return the first error of a compiler's output, or its last line, with the kernel under its
+    author's name for it."""
+    lines = output.splitlines()
+    line = next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
+    return re.sub(r"\S*/(?=kernel\.\w)", "", line)

@@ -1,0 +1,65 @@
+"""Choose the file of a folder that is read as the one that a lab asks for: the one of that name, or
+a renamed copy such as `kernel (1).c` where one is clearly meant, by the rules that the import of
+hand-ins has."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from numalab.files import NotPlain, read_plain
+from numalab.installation import Installation
+from numalab.labs.declaration import FILE_BYTES, Lab
+from numalab.labs.kernel_names import file_names, is_copy_name, meant_by
+from numalab.labs.starting_code import digest_of
+from numalab.untrusted.visible import shown
+
+
+def choose_file(installation: Installation, lab: Lab, folder: Path, name: str) -> Path:
+    """Return the file to read as `name`; folder / name, which may be missing, where no other is
+    meant. Among the user's own files the one of that name counts, whatever copies there are."""
+    exact = folder / name
+    is_own = installation.is_own(folder)
+    if is_own and os.path.lexists(exact):
+        return exact
+    try:
+        others = [path for path in sorted(folder.iterdir()) if is_copy_name(path.name, name)]
+    except OSError:
+        return exact
+    if not others:
+        return exact
+    read = []
+    for path in (exact, *others):
+        with contextlib.suppress(OSError, NotPlain):
+            read.append((path.name, read_plain(path, FILE_BYTES, follow_links=is_own)))
+    if os.path.lexists(exact) and name not in dict(read):
+        return exact  # can't be read, and the reader will say why
+    given = starting_digests(installation, lab, name)
+    meant = meant_by(name, read, lambda content: digest_of(name, content) in given)
+    return exact if meant is None else folder / read[meant][0]
+
+
+def starting_digests(installation: Installation, lab: Lab, name: str) -> Sequence[str]:
+    """Return the digests of a file of the starting code, this release's first; empty: there is no
+    such file. lab.toml has them; of a variant, which differs from student to student, what was
+    built for it."""
+    if name in lab.starting_code:
+        return lab.starting_code[name]
+    try:
+        return (digest_of(name, (installation.pristine_folder(lab.name) / name).read_bytes()),)
+    except OSError:
+        return ()
+
+
+def taken_words(installation: Installation, lab: Lab, language: str, folder: Path) -> Sequence[str]:
+    """Return a sentence without a full stop for each file that is read under another name."""
+    chosen = {
+        name: choose_file(installation, lab, folder, name) for name in file_names(lab, language)
+    }
+    return [
+        f"{shown(path.name)} is taken as {name}"
+        for name, path in chosen.items()
+        if path.name != name
+    ]

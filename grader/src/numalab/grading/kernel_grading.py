@@ -1,0 +1,488 @@
+"""One grading of one kernel on one machine: its record so far, runs of the monitor, and results.
+
+A run of the monitor may say nothing of the kernel. All of them stay on record, and the run is
+repeated (evidence/repeats.py has the conditions):
+
+- *The machine paused* in it: repeated until a run is without a pause, MOST_PAUSED_RUNS times.
+- *It was late or its protocol was disturbed*, as when another process stops it: repeated once.
+- *numalab failed* in a run of the student's program, or that ended before the kernel was called:
+  the same run with numalab's own program, the *baseline*, decides. If the baseline fails as well,
+  numalab is at fault and the student's program is excused. If it succeeds, the run is repeated, and
+  after MAX_ATTEMPTS the student's program is blamed.
+
+A kernel could bring any of that about on purpose, whenever it is about to lose. So a repetition
+never helps it: a round of timing that was repeated can be lost but not won (`second_try`), which
+for pauses begins after FREE_STALLS repeated rounds, and any other kind of run of a part is repeated
+once in a grading (`retried`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numalab
+from numalab.errors import NumalabError
+from numalab.evidence import read_record
+from numalab.evidence.format import (
+    SCHEMA_VERSION,
+    Build,
+    BuildFacts,
+    HandedText,
+    SessionRecord,
+    ShownMachine,
+)
+from numalab.evidence.kinds import GENERATION
+from numalab.evidence.read_record import Parsed
+from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Evidence, Json, Kind
+from numalab.evidence.refused import recorded_node
+from numalab.evidence.repeats import (
+    blame_submission,
+    doubted,
+    ended_at_start,
+    excuse_submission,
+    failed_for_kit,
+    outcomes,
+    paused_s,
+    why_again,
+)
+from numalab.evidence.run_formats import AnyRunRecord, TimingRun, WhyLeftOut
+from numalab.files import read_json, write_json
+from numalab.grading.file_choice import choose_file
+from numalab.grading.handout import is_starting_code, unchanged_files
+from numalab.grading.node_lock import NO_LOCK, NodeLock
+from numalab.grading.timing_reuse import (
+    OTHER_RECORD,
+    RECORD,
+    earlier_times,
+    fingerprints,
+)
+from numalab.harness import monitor
+from numalab.harness.build import build_facts, build_kernel, build_targets
+from numalab.harness.sandbox import Sandbox, level_of
+from numalab.installation import Installation
+from numalab.judging import judge
+from numalab.judging.effort import Effort
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.words import StepReport
+
+# A run lasts seconds, a round of timing often less than one. A machine that pauses in each of so
+# many in a row is too unsteady to grade on.
+MOST_PAUSED_RUNS = 12
+
+# Rounds lost to pauses that are repeated without a disadvantage. After that a machine that pauses
+# again and again can't be told from a program that stops the monitor whenever it loses.
+FREE_STALLS = 2
+# Runs of the student's program in which numalab failed, each beside a baseline that succeeded,
+# after which the program is blamed.
+MAX_ATTEMPTS = 2
+# What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB per rank.
+STARTED_BYTES = 32 << 20
+
+# Returns options and environment of a baseline. Raises NumalabError.
+Baseline = Callable[[], tuple[Sequence[str], Mapping[str, str]]]
+
+# Why a run is repeated, after "since".
+_WHY_AGAIN: dict[WhyLeftOut, str] = {
+    "paused": "the node stood still meanwhile",
+    "timed_out": "it did not come to its end in time",
+    "bad_protocol": "the talk with its process was disturbed",
+    "kit_failed": "the kit failed, and did not with a kernel of its own",
+}
+
+
+@dataclass
+class Grading:
+    """What one grading has recorded so far, whole or interrupted.
+
+    Attributes:
+        installation, lab, language: what is graded.
+        variant: "submission", "handout" or "solution".
+        folder: the folder of the kernel that is graded.
+        effort: how much is measured.
+        node: the description of the machine on which the kernel runs.
+        progress: called with a phrase for each step.
+        parts: the parts whose kernel runs on this machine; empty: all of the lab.
+        timing_refused: why nothing may be timed on this machine; None: it may.
+        place: where programs run: this machine or a virtual machine.
+        machine: what a virtual machine stands for; None: this is the local machine.
+        sandbox: what workers and compilers run in on the local machine; None: nothing.
+        node_lock: shared with other gradings on this machine, exclusive while times are taken.
+        wait_for_node: waits for the exclusive lock; called before anything is timed.
+        earlier: folders with records of earlier gradings of the same, the newest first.
+        no_vms: no virtual machine may be booted.
+        afresh: times of earlier gradings don't count.
+        explanation: what the student writes about the result.
+        controls: runs of numalab's own programs that serve all kernels of a call, by name.
+        record: the record so far.
+        parsed: evidence of its runs, as far as it has been read.
+        spent_s: seconds by activity.
+        paused_s: how long the machine stood still while the monitor ran.
+        is_held_up: the machine paused in the newest run, however often that was repeated.
+        held_up: rounds of timing that were lost to pauses.
+        retried: kind, part and role (or reason) of runs that were repeated and are not again.
+        seed: from which n and the traced pages follow, the same for tracing and placement, whose
+            evidence is put together.
+    """
+
+    installation: Installation
+    lab: Lab
+    language: str
+    variant: str
+    folder: Path
+    effort: Effort
+    node: Json
+    progress: StepReport
+    parts: tuple[str | None, ...] = ()
+    timing_refused: str | None = None
+    place: monitor.Place = monitor.THIS_MACHINE
+    machine: ShownMachine | None = None
+    sandbox: Sandbox | None = None
+    node_lock: NodeLock = NO_LOCK
+    wait_for_node: Callable[[], None] = lambda: None
+    earlier: Sequence[Path] = ()
+    no_vms: bool = False
+    afresh: bool = False
+    explanation: str = ""
+    controls: dict[str, list[AnyRunRecord]] = field(default_factory=dict)
+    record: SessionRecord = field(init=False)
+    parsed: Parsed = field(default_factory=dict)
+    spent_s: dict[str, float] = field(default_factory=dict)
+    paused_s: float = 0.0
+    is_held_up: bool = False
+    held_up: int = 0
+    retried: set[tuple[str, str | None, str]] = field(default_factory=set)
+    seed: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __post_init__(self) -> None:
+        environment = monitor.worker_environment(self.lab, self.threads)
+        self.parts = self.parts or self.lab.kernel_parts
+        known: dict[str, Any] = {
+            "language": self.language, "variant": self.variant, "size": self.effort.size,
+        }  # fmt: skip
+        self.record = SessionRecord(
+            **known,
+            schema=SCHEMA_VERSION,
+            kit_version=numalab.__version__,
+            lab=self.lab.name,
+            quick=self.effort.quick,
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            machine=self.machine,
+            node=recorded_node(self.node),
+            environment=monitor.recorded_environment(environment),
+            sandbox=level_of(self.sandbox) if self.machine is None else "virtual_machine",
+            timing_refused=self.timing_refused,
+            timing_error=None,
+            race_error=None,
+            elsewhere=None,  # until other places are asked
+            handed_in=[],
+            unchanged_files=tuple(
+                unchanged_files(self.installation, self.lab, self.language, self.folder)
+            ),
+            starting_code=is_starting_code(self.installation, self.lab, self.language, self.folder),
+            build=BuildFacts(kernel=Build("ok", "", "")),
+            runs=[],
+        )
+
+    @property
+    def threads(self) -> int:
+        """Return the number of threads that workers get: one per core of the machine."""
+        return int(self.node["cores"])
+
+    @property
+    def evidence(self) -> Evidence:
+        """Return the evidence of all runs so far; runs that were read before are not read again."""
+        return read_record.evidence_of(self.record, self.parsed)
+
+    @contextlib.contextmanager
+    def exclusive_times(self) -> Iterator[None]:
+        """Hold the machine's exclusive lock from the first call of wait_for_node to the end: a
+        grading that needs no new times waits for nothing."""
+        with contextlib.ExitStack() as held:
+            is_waited_for = False
+
+            def wait() -> None:
+                nonlocal is_waited_for
+                if not is_waited_for and self.timing_refused is None:
+                    is_waited_for = True
+                    held.enter_context(self.node_lock.exclusive(self.progress))
+
+            self.wait_for_node = wait
+            yield
+
+    @contextlib.contextmanager
+    def spending(self, activity: str) -> Iterator[None]:
+        """Add the time of a block to spent_s."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent_s[activity] = self.spent_s.get(activity, 0.0) + time.monotonic() - start
+
+    def handed(self, file: str) -> HandedText:
+        """Return a file beside the kernel as it was handed in, once files have been read."""
+        return next(text for text in self.record.handed_in if text.file == file)
+
+    def keep_for_others(self, name: str, taken: Sequence[AnyRunRecord]) -> None:
+        """Keep runs of numalab's own for the other kernels of a call."""
+        self.controls[name] = list(taken)
+
+    def take_kept(self, name: str) -> bool:
+        """Take runs that an earlier kernel of the call has left. Returns whether there are any."""
+        self.record.runs += self.controls.get(name, [])
+        return name in self.controls
+
+    def read_again(self, run: AnyRunRecord) -> None:
+        """Note that a run has changed since its evidence was asked for."""
+        self.parsed.pop(id(run), None)
+
+    def verdict(self) -> Verdict:
+        """Judge what has been recorded so far."""
+        with self.spending("judging"):
+            return judge.judge(self.lab, self.evidence)
+
+    @property
+    def place_words(self) -> str:
+        """Return " on MACHINE" for a virtual machine, to end a phrase; empty for this machine."""
+        return "" if self.machine is None else f" on {self.place.name}"
+
+    # ---- build -------------------------------------------------------------
+
+    def build(self) -> bool:
+        """Build the kernel. Returns whether it could be built. Raises NumalabError where that is
+        not the kernel's fault."""
+        self.progress("building")
+        with self.spending("build"):
+            built = build_kernel(
+                self.installation, self.lab, self.language, self.folder, self.sandbox,
+                choose_file(self.installation, self.lab, self.folder, KERNEL_FILES[self.language]),
+            )  # fmt: skip
+            kernel = Build(built.status, built.message, built.output)
+            self.record.build = BuildFacts(kernel=kernel, **build_facts(self.installation))
+        return built.status == "ok"
+
+    def program(self, role: str, suffix: str = "") -> Path:
+        """Return the program of a role. suffix: of its name, for programs that are built in another
+        way (Kind.program)."""
+        if role == PROBE:
+            return self.installation.probe_worker(self.lab.name)
+        variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
+        return self.installation.worker(self.lab.name, self.language, variant + suffix)
+
+    def build_own(self, *roles: str) -> None:
+        """Build numalab's own programs of these roles. Raises NumalabError."""
+        with self.spending("build"):
+            build_targets(self.installation, sorted({self.program(role).name for role in roles}))
+
+    def build_own_for(self, kind: Kind[Any]) -> None:
+        """Build the solution as runs of a kind need it. Raises NumalabError."""
+        if not kind.program:
+            self.build_own(SOLUTION)
+        else:
+            with self.spending("build"):
+                build_targets(
+                    self.installation, [f"{self.program(SOLUTION, kind.program).name}-built"]
+                )
+
+    # ---- runs of the monitor -----------------------------------------------
+
+    def run(
+        self,
+        kind: Kind[Any],
+        options: Sequence[str],
+        environment: dict[str, str],
+        baseline: Baseline | None = None,
+        pus: Sequence[int] = (),
+        **facts: Any,
+    ) -> bool:
+        """Run the monitor, repeat the run where it says nothing of the kernel, and keep all on
+        record.
+
+        Args:
+            kind: of the run.
+            options, environment: of the monitor.
+            baseline: options and environment of the baseline; None: the same run with the solution
+                in the submission's place.
+            pus: numbers of the PUs that it may use; empty: all.
+            facts: what else the record says of the run.
+
+        Returns:
+            Whether all that it started came to its end.
+
+        Raises:
+            Interrupted: Ctrl-C.
+            NumalabError: numalab failed, and that is not the student's doing.
+        """
+        sandboxed = [] if self.sandbox is None else self.sandbox.monitor_options()
+        run = monitor.MonitorRun(
+            kind.run or kind.name, [*sandboxed, *options], environment, facts, pus, self.sandbox
+        )
+
+        def baseline_run() -> monitor.MonitorRun:
+            if baseline is None:
+                return self._solution_run(kind, run)
+            words, variables = baseline()
+            return monitor.MonitorRun(run.run, [*sandboxed, *words], variables)
+
+        record = self._run_against_baseline(kind, run, baseline_run)
+        return record is not None and all(outcome.status == "ok" for outcome in outcomes(record))
+
+    def _solution_run(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
+        """Return the same run with the solution in the submission's place. Raises NumalabError."""
+        self.build_own_for(kind)
+        program = self.program(SOLUTION, kind.program)
+        return monitor.replace_submission(run, SOLUTION, program)
+
+    def _baseline_succeeds(self, baseline_run: Callable[[], monitor.MonitorRun]) -> bool:
+        """Tell whether a baseline comes to its end now. It is not recorded."""
+        try:
+            record = monitor.run_monitor(self.installation, self.lab, baseline_run(), self.place)
+        except NumalabError:
+            return False
+        return all(outcome.status == "ok" for outcome in outcomes(record))
+
+    def _run_against_baseline(
+        self,
+        kind: Kind[Any],
+        run: monitor.MonitorRun,
+        baseline_run: Callable[[], monitor.MonitorRun],
+    ) -> AnyRunRecord | None:
+        """Return the record of a run that counts, and decide by a baseline who is at fault where
+        numalab failed in a run of the student's program.
+
+        Returns None where the monitor gave no record and the student's program is at fault. Raises
+        NumalabError where it is not.
+        """
+        if not monitor.is_of_submission(run):
+            return self._run_until_valid(kind, run)
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            record, lost = self._try_run(kind, run)
+            if record is not None and (
+                self.is_held_up or not (failed_for_kit(record) or ended_at_start(record))
+            ):
+                if attempt > 1 and isinstance(record, TimingRun):
+                    record.second_try = True
+                break
+            if not self._baseline_succeeds(baseline_run):
+                if record is None:
+                    raise lost or NumalabError("the monitor gave no record")
+                monitor.check_room(run, self.place, STARTED_BYTES)
+                excuse_submission(record)
+                break
+            # Launch files are repeated one by one: that one of them fails says nothing of another.
+            reason = f"kit_failed {run.facts.get('file', '')}"
+            retry = (kind.name, None if record is None else record.part, reason)
+            if attempt == MAX_ATTEMPTS or retry in self.retried:
+                self._blame_submission(record, lost)
+                break
+            if record is not None:
+                record.tried_again = "kit_failed"
+            if kind is not GENERATION:
+                self.retried.add(retry)
+            self.progress(f"once more, since {_WHY_AGAIN['kit_failed']}{self.place_words}")
+        return record
+
+    def _try_run(
+        self, kind: Kind[Any], run: monitor.MonitorRun
+    ) -> tuple[AnyRunRecord | None, monitor.NoRecord | None]:
+        """Return the record of a valid run, or the error where the monitor gave none."""
+        try:
+            return self._run_until_valid(kind, run), None
+        except monitor.NoRecord as error:
+            return None, error
+
+    def _blame_submission(self, record: AnyRunRecord | None, lost: monitor.NoRecord | None) -> None:
+        if record is not None:
+            blame_submission(record)
+        elif lost is not None:
+            self.record.monitor_lost = str(lost)
+
+    def _run_until_valid(self, kind: Kind[Any], run: monitor.MonitorRun) -> AnyRunRecord:
+        """Return the record of a run that counts: repeat it after pauses, and once where it was
+        late or disturbed. Records of the runs before it are kept, too.
+
+        A repeated round of timing is marked (`second_try`) where its repetition could be the
+        submission's doing. Raises Interrupted and NumalabError.
+        """
+        is_round = kind is GENERATION
+        pauses, is_repeated, is_second_try, self.is_held_up = 0, False, False, False
+        while True:
+            record = monitor.run_monitor(self.installation, self.lab, run, self.place)
+            self.record.runs.append(record)
+            if is_second_try and isinstance(record, TimingRun):
+                record.second_try = True
+            self.paused_s += paused_s(record)
+            why = why_again(kind, record)
+            if why == "paused":
+                pauses += 1
+                self.held_up += is_round
+                is_second_try = is_second_try or (is_round and self.held_up > FREE_STALLS)
+                self.is_held_up = pauses > MOST_PAUSED_RUNS
+                if self.is_held_up:
+                    return record
+            elif why is None or is_repeated or doubted(kind, record) & self.retried:
+                return record
+            else:
+                is_repeated = True
+                if is_round:
+                    is_second_try = (kind.name, record.part, SUBMISSION) in doubted(kind, record)
+                else:
+                    self.retried |= doubted(kind, record)
+            record.tried_again = why
+            self.progress(f"once more, since {_WHY_AGAIN[why]}{self.place_words}")
+
+    # ---- results -----------------------------------------------------------
+
+    @property
+    def results(self) -> Path:
+        """Return the folder in which the grading is kept."""
+        folder = self.installation.results_folder(self.lab.name, self.language, self.variant)
+        return folder if self.machine is None else folder / f"on_{self.place.name}"
+
+    def continue_earlier(self) -> None:
+        """Begin with the rounds of an earlier grading of the same program, decided or not. Raises
+        OSError and NumalabError."""
+        now = fingerprints(
+            self.installation,
+            self.lab,
+            self.program(SUBMISSION),
+            self.node,
+            self.effort,
+            self.threads,
+            self.record,
+        )
+        self.record.fingerprint = now[0]
+        if self.afresh:
+            return
+        found = earlier_times([self.results, *self.earlier], now)
+        self.record.runs += found.runs
+        self.record.earlier_times = tuple(found.taken)
+
+    def _set_aside(self) -> None:
+        """Rename the previous record where this one would lose its times: it has times of another
+        program, or this grading took none, since it was stopped or the kernel is not correct.
+        Raises OSError."""
+        before = self.results / RECORD
+        record = read_json(before)
+        kept = record.get("fingerprint") if isinstance(record, dict) else None
+        if kept is not None and kept != self.record.fingerprint:
+            before.replace(self.results / OTHER_RECORD)
+
+    def keep(self, verdict: Verdict) -> None:
+        """Store evidence and verdict, each renamed into place. Raises NumalabError."""
+        try:
+            self.results.mkdir(parents=True, exist_ok=True)
+            self._set_aside()
+            write_json(self.results / RECORD, read_record.as_json(self.record), indent=None)
+            write_json(self.results / "verdict.json", verdict.json_data())
+        except OSError as error:
+            raise NumalabError(
+                f"the results can't be kept in {self.results}: {error.strerror}"
+            ) from error

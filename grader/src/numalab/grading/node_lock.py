@@ -1,0 +1,266 @@
+"""The lock by which gradings share a machine: they run at the same time, except while one of them
+takes times.
+
+Each grading holds a file locked (flock(2)): shared, and exclusively while it takes times. A second
+file, the turnstile, is held while a grading waits for the first. No other grading starts meanwhile,
+so one that waits for the exclusive lock gets it.
+
+There are two such locks:
+
+- NODE is for all users of a machine. Only a grading that takes times waits for it. Others, such as
+  one with a mistyped name or a kernel that does not compile, go on next to another user's times.
+- The file that VARIABLE names is for the gradings of one batch, at which no one is sitting and
+  waiting. They wait for each other's times.
+
+NODE is an empty file, opened for reading only, which suffices for a lock, never through a link and
+never written to, so it does not matter who owns it. Whoever may open it can also hold it for ever,
+as with any lock that several users share. So no grading waits for it longer than NODE_LIMIT_S in
+all; after that times are taken next to the other's. They are noisier and take longer, but the risk
+of a wrong verdict is the same, since submission and solution are disturbed alike. NODE lies in
+/dev/shm; containers with a /dev/shm of their own do not share it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import inf
+from pathlib import Path
+
+from numalab.errors import UserError, reason_of
+from numalab.file_systems.locks import NoLocks, lock_file, stand_in
+
+# Names the lock file of a batch; "off": no locks at all.
+VARIABLE = "NUMALAB_TURNS"
+DISABLED = "off"
+NODE = Path("/dev/shm/numalab-turns")
+# Of one grading. A timed part takes a minute or two, and several gradings may wait before this one.
+NODE_LIMIT_S = 900.0
+_POLL_S = 0.2
+
+Note = Callable[[str], None]
+
+
+def _silent(text: str) -> None:
+    del text
+
+
+def _own_lock_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _shared_lock_file(path: Path) -> int:
+    """Open the lock of all users, and create it, readable by all, where it is missing. Raises
+    OSError, also where it is no plain file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        number = os.open(path, flags)
+    except FileNotFoundError:
+        try:
+            number = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o444)
+        except FileExistsError:  # another process was faster
+            number = os.open(path, flags)
+        else:
+            os.fchmod(number, 0o444)  # whatever the umask
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(0, "it is no plain file", str(path))
+    return number
+
+
+def _lock(file: int, how: int, deadline_s: float, notify: Callable[[], None] | None) -> bool:
+    """Lock a file.
+
+    Args:
+        how: LOCK_SH or LOCK_EX.
+        deadline_s: until when it waits, by time.monotonic().
+        notify: called once where it has to wait; None: it does not wait.
+
+    Returns:
+        Whether it holds the lock.
+
+    Raises:
+        NoLocks: the file system has none.
+    """
+    is_notified = False
+    while True:
+        if lock_file(file, how | fcntl.LOCK_NB):
+            return True
+        if notify is None:
+            return False
+        if not is_notified:
+            notify()
+        is_notified = True
+        if deadline_s == inf:
+            return lock_file(file, how)
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(_POLL_S)
+
+
+@dataclass
+class _FileLock:
+    """A lock file and its turnstile. Both are opened anew each time, so that processes agree again
+    soon after the file has been removed.
+
+    Attributes:
+        path: the lock file.
+        open_file: opens it; returns a descriptor.
+        limit_s: how long to wait for it, all times together.
+        is_stand_in: it stands for a file whose file system has no locks.
+        left_s: what is left of limit_s.
+        held: the descriptor while the lock is held.
+    """
+
+    path: Path
+    open_file: Callable[[Path], int]
+    limit_s: float
+    is_stand_in: bool = False
+    left_s: float = field(init=False)
+    held: int | None = None
+
+    def __post_init__(self) -> None:
+        self.left_s = self.limit_s
+
+    def take(self, how: int, notify: Callable[[], None] | None) -> bool:
+        """Lock the file; arguments as for _lock. Returns whether the lock is held. Raises
+        OSError."""
+        began_s = time.monotonic()
+        deadline_s = began_s + self.left_s
+        turnstile = self.open_file(self.path.with_name(f"{self.path.name}.next"))
+        try:
+            file = self.open_file(self.path)
+            try:
+                if _lock(turnstile, fcntl.LOCK_EX, deadline_s, notify) and _lock(
+                    file, how, deadline_s, notify
+                ):
+                    self.held = file
+            finally:
+                if self.held != file:
+                    os.close(file)
+        finally:
+            os.close(turnstile)
+            self.left_s -= time.monotonic() - began_s
+        return self.held is not None
+
+    def leave(self) -> None:
+        """Release the lock where it is held."""
+        if self.held is not None:
+            os.close(self.held)
+            self.held = None
+
+
+@dataclass(frozen=True)
+class NodeLock:
+    """A grading's share of the machine.
+
+    Attributes:
+        locks: the files it locks; empty: it shares the machine with no other. Where there are two,
+            all gradings lock them in the same order and start with none held, so that there is no
+            deadlock.
+    """
+
+    locks: list[_FileLock] = field(default_factory=list)
+
+    def take(self, how: int, note: Note) -> None:
+        """Lock all files, after releasing those that are held.
+
+        A file that can't be had is dropped, with a note. Raises OSError where the file that
+        VARIABLE names can't be opened.
+        """
+        self.leave()
+        for lock in list(self.locks):
+            is_of_all = lock.path == NODE
+            other = "another user's grading" if is_of_all else "another grading"
+            step = f"{other} is being timed; waiting"
+            if how == fcntl.LOCK_EX:
+                step = "waiting until the others' gradings make room for its times"
+            try:
+                if is_of_all and how == fcntl.LOCK_SH:
+                    lock.take(how, None)
+                elif not lock.take(how, partial(note, step)):
+                    note(
+                        f"has waited for others at {lock.path} for "
+                        f"{lock.limit_s / 60:.0f} minutes; going on beside them, times may be "
+                        "noisy"
+                    )
+                    self.locks.remove(lock)
+            except OSError as error:
+                if not is_of_all and isinstance(error, NoLocks):
+                    self._use_stand_in(lock, note)
+                    self.take(how, note)
+                    return
+                if not is_of_all:
+                    raise
+                self.locks.remove(lock)
+                note(
+                    f"can't take turns with other users of this node ({reason_of(error)}); their "
+                    "gradings may disturb its times"
+                )
+
+    def _use_stand_in(self, lock: _FileLock, note: Note) -> None:
+        """Lock a file on this machine in place of one whose file system has no locks. The gradings
+        that share a machine all find the same one."""
+        self.locks.remove(lock)
+        with suppress(OSError):
+            if not lock.is_stand_in:
+                path = stand_in(lock.path)
+                self.locks.insert(0, _FileLock(path, _own_lock_file, lock.limit_s, True))
+                return
+        note("can't take turns with the gradings of this batch, which may disturb its times")
+
+    def leave(self) -> None:
+        """Release all locks."""
+        for lock in self.locks:
+            lock.leave()
+
+    @contextmanager
+    def exclusive(self, progress: Note) -> Iterator[None]:
+        """Hold the locks exclusively for a block, and shared again after it. progress: called where
+        it has to wait. After an exception, such as Ctrl-C, nothing is waited for."""
+        if not self.locks:
+            yield
+            return
+        self.take(fcntl.LOCK_EX, progress)
+        yield
+        self.take(fcntl.LOCK_SH, progress)
+
+
+NO_LOCK = NodeLock()
+
+
+def lock_of_file(path: Path) -> NodeLock:
+    """Return a lock of processes that name the same file, which waits as long as it takes."""
+    return NodeLock([_FileLock(path, _own_lock_file, inf)])
+
+
+@contextmanager
+def share_node(note: Note = _silent, exclusive: bool = False) -> Iterator[NodeLock]:
+    """Share this machine with other gradings for a block.
+
+    Args:
+        note: called where it has to wait.
+        exclusive: hold the locks exclusively throughout, as a command that takes times all along.
+
+    Raises:
+        UserError: the file that VARIABLE names can't be written.
+    """
+    name = os.environ.get(VARIABLE)
+    node_lock = lock_of_file(Path(name)) if name and name != DISABLED else NodeLock()
+    if name != DISABLED:
+        node_lock.locks.append(_FileLock(NODE, _shared_lock_file, NODE_LIMIT_S))
+    try:
+        node_lock.take(fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, note)
+    except OSError as error:
+        node_lock.leave()
+        raise UserError(f"{VARIABLE}: can't write {name}: {reason_of(error)}") from error
+    try:
+        yield node_lock
+    finally:
+        node_lock.leave()

@@ -1,0 +1,175 @@
+"""Grade kernels on virtual machines, which show placement and never time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from msgspec import structs
+
+from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.evidence.format import OtherPlaces
+from numalab.evidence.record import SUBMISSION
+from numalab.grading.collect_evidence import gather_evidence
+from numalab.grading.handed_files import gather_placements
+from numalab.grading.kernel_grading import Grading
+from numalab.judging.judge import sound_parts
+from numalab.judging.places import can_run, verdict_over, vm_requests
+from numalab.judging.verdict import Verdict
+from numalab.labs.declaration import Lab
+from numalab.machines.gallery import find_machine
+from numalab.machines.machine import Machine
+from numalab.virtual.place import NodeEnded, PlaceLost, VirtualPlace, VirtualPlaces
+from numalab.words import listed
+
+_ENDED = (
+    "The virtual node {name} ended while the kernel ran on it, and again after it was booted anew. "
+    "Look for what reaches beyond the kernel's own arrays and threads, or for a program of a "
+    "hundred megabytes and more."
+)
+
+
+class KernelEndsNode(Exception):
+    """The student's kernel ends each virtual machine that it runs in; the message is for its
+    author."""
+
+
+def gather_on_vm(grading: Grading, place: VirtualPlace, parts: tuple[str | None, ...]) -> Grading:
+    """Gather evidence on a virtual machine.
+
+    Args:
+        grading: the one on this machine, in which the kernel was built and checked.
+        place: the virtual machine.
+        parts: whose kernel is run there; none: only files are tried.
+
+    Returns:
+        The grading on the virtual machine.
+
+    Raises:
+        Interrupted, NumalabError.
+    """
+    there = replace(
+        grading,
+        place=place,
+        node=place.node,
+        machine=place.machine,
+        parts=parts,
+        controls=place.controls,
+        sandbox=None,  # the place has its own
+        timing_refused=f"{place.name} is a virtual node, where times mean nothing.",
+        parsed={},
+        spent_s={},
+        paused_s=0.0,
+        is_held_up=False,
+        retried=set(),
+    )
+    there.record.build = grading.record.build
+    there.record.handed_in = grading.record.handed_in
+    with grading.spending(f"evidence on {place.name}"):
+        if parts:
+            gather_evidence(there)
+        gather_placements(there)
+    return there
+
+
+def _gather(
+    grading: Grading,
+    machine: Machine,
+    parts: tuple[str | None, ...],
+    programs: Sequence[Path],
+    places: VirtualPlaces,
+) -> Grading:
+    """Gather evidence on a virtual machine, and boot it a second time where it is lost on the way.
+
+    Raises KernelEndsNode where it ended both times while the kernel ran. The next kernel gets a
+    virtual machine that is booted anew.
+    """
+    is_by_kernel = True
+    for is_last in (False, True):
+        try:
+            return gather_on_vm(grading, places.get(machine, programs, grading.progress), parts)
+        except PlaceLost as error:
+            places.drop(machine.name)
+            is_by_kernel &= isinstance(error, NodeEnded) and _runs_kernel(error.command)
+            if is_last:
+                if is_by_kernel:
+                    raise KernelEndsNode(_ENDED.format(name=machine.name)) from error
+                raise
+            grading.progress(f"{machine.name} is lost, once more")
+    raise AssertionError("the last one returns or raises")
+
+
+def _runs_kernel(command: Sequence[str]) -> bool:
+    """Tell whether a command of the monitor runs the student's kernel."""
+    return any(word.startswith(f"{SUBMISSION}=") for word in command)
+
+
+def grade_on_vms(
+    grading: Grading, machines: Sequence[Machine], places: VirtualPlaces
+) -> tuple[Verdict, list[Grading]]:
+    """Grade a kernel on virtual machines, once it was graded on this machine.
+
+    Args:
+        grading: the one on this machine; its record notes which machines could not be graded on.
+        machines: on which it is graded; empty: those of the lab, for criteria that are graded on
+            them in any case, and the first of them for criteria that this machine can't show.
+
+    Returns:
+        The verdict over all machines, and the gradings on virtual machines.
+
+    Raises:
+        Interrupted: with both, as far as they came, as its arguments.
+    """
+    installation, lab, local = grading.installation, grading.lab, grading.evidence
+    by_name = {machine.name: machine for machine in machines}
+    other_places = OtherPlaces(tuple(by_name))
+    gradings: list[Grading] = []
+    planned = vm_requests(lab, local, other_places.named) if can_run(lab, local) else ()
+    for request in planned:
+        try:
+            machine = (
+                by_name[request.machine]
+                if machines
+                else find_machine(installation, request.machine)
+            )
+            variant = "submission" if sound_parts(lab, local) else "solution"
+            programs = [
+                installation.monitor(lab.name),
+                installation.worker(lab.name, grading.language, variant),
+            ]
+            gradings.append(_gather(grading, machine, request.parts, programs, places))
+        except (KeyboardInterrupt, Interrupted) as error:
+            other_places = structs.replace(other_places, interrupted_at=request.machine)
+            raise Interrupted(_combine_all(grading, gradings, other_places), gradings) from error
+        except KernelEndsNode as error:
+            other_places = structs.replace(
+                other_places, ended={**other_places.ended, request.machine: str(error)}
+            )
+            break  # it would end the others, too
+        except (UserError, NumalabError) as error:
+            not_booted = {**other_places.not_booted, request.machine: str(error)}
+            other_places = structs.replace(other_places, not_booted=not_booted)
+            if not machines:
+                break
+    return _combine_all(grading, gradings, other_places), gradings
+
+
+def _combine_all(
+    grading: Grading, gradings: Sequence[Grading], other_places: OtherPlaces
+) -> Verdict:
+    grading.record.elsewhere = other_places
+    there = {shown.place.name: shown.evidence for shown in gradings}
+    return verdict_over(grading.lab, grading.evidence, there, other_places)
+
+
+def left_out(lab: Lab, names: Sequence[str]) -> str | None:
+    """Return a sentence on machines of the lab that were left out although each of them counts;
+    None: there are none. names: of the machines that the user chose; empty: all of the lab's."""
+    missing = [name for name in lab.machines if name not in names]
+    if not names or not missing or not any(c.on_machines for c in lab.criteria):
+        return None
+    return (
+        f"Left out, since --on names others: {listed(missing)}. Placement in {lab.name} has to be "
+        "right on these, too; without --on they are graded."
+    )
