@@ -126,8 +126,8 @@ def test_without_an_answer_of_git_there_is_no_time(
 def test_what_git_may_take(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
-    def run(command: object, limits: Any, environment: object, *, with_errors: bool) -> Any:
-        given.append((limits.cpu_s, limits.output_bytes, limits.wall_s, with_errors))
+    def run(command: object, limits: Any, environment: object, *, takes_stderr: bool) -> Any:
+        given.append((limits.computing_s, limits.output_bytes, limits.wall_s, takes_stderr))
         return 0, "said"
 
     monkeypatch.setattr(clones, "run_limited", run)

@@ -235,7 +235,7 @@ def test_limits_of_archives() -> None:
         reader = limits.reader
         assert sizes == (
             limits.archive_bytes, limits.members, limits.expanded_bytes, limits.ratio,
-            reader.cpu_s, reader.memory_bytes, reader.file_bytes,
+            reader.computing_s, reader.memory_bytes, reader.file_bytes,
         )  # fmt: skip
 
 

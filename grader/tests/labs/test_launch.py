@@ -28,9 +28,9 @@ from numalab.labs.launch import (
     BINDINGS,
     UNITS,
     BadPolicy,
-    PerUnit,
     Policy,
     RankPlan,
+    UnitCount,
     parse_policy,
     plan,
     summary,
@@ -70,7 +70,7 @@ def on(installation: Installation, machine: str, policy: str) -> RankPlan:
 
 def test_a_whole_policy() -> None:
     found = parse_policy(PER_NUMA_NODE, "p.toml")
-    assert found == Policy(PerUnit("numa_node"), PerUnit("core"), "numa_node", "numa_node")
+    assert found == Policy(UnitCount("numa_node"), UnitCount("core"), "numa_node", "numa_node")
 
 
 @pytest.mark.parametrize(

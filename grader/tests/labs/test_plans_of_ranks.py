@@ -10,10 +10,10 @@ from numalab.installation import Installation
 from numalab.labs.launch import (
     LARGEST_NUMBER,
     BadPolicy,
-    PerUnit,
     Policy,
     RankPlan,
     RuntimeDefault,
+    UnitCount,
     parse_policy,
     plan,
     summary,
@@ -54,7 +54,7 @@ def on(installation: Installation, machine: str, policy: str) -> RankPlan:
         ("", 1),
         ("threads = 1", 1),
         ('threads = "default"', RuntimeDefault()),
-        ('threads = { one_per = "pu" }', PerUnit("pu")),
+        ('threads = { one_per = "pu" }', UnitCount("pu")),
         (f"threads = {LARGEST_NUMBER}", 100_000),
     ],
 )

@@ -462,7 +462,9 @@ def test_synthetic_descriptions_that_are_refused(
     from numalab.harness import topology_reader
 
     limits = topology_reader.LIMITS
-    monkeypatch.setattr(topology_reader, "LIMITS", type(limits)(**{**vars(limits), "cpu_s": 1}))
+    monkeypatch.setattr(
+        topology_reader, "LIMITS", type(limits)(**{**vars(limits), "computing_s": 1})
+    )
     with pytest.raises(UserError, match=words) as caught:
         from_synthetic(installation, text)
     assert "man 7 hwloc" in str(caught.value)

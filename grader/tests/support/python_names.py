@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+
+from numalab.labs.declaration import CRITERION_KEYS, LAB_KEYS
+from numalab.labs.group_words import KEYS
+from numalab.labs.quantities import PREDICTED_KEYS
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 NOT_YET = ("reports", "commands")  # rewritten as a whole, their names with them
 STORED = ("format.py", "run_formats.py", "node_format.py")  # whose fields are keys of records
+# Whose fields are keys of files that people write: lab.toml, cpuset.toml.
+WRITTEN: Mapping[str, Collection[str]] = {
+    "declaration.py": {*CRITERION_KEYS, *LAB_KEYS},
+    "quantities.py": PREDICTED_KEYS,
+    "group_words.py": KEYS,
+}
 
 
 def names_of_engine(root: Path) -> Iterator[tuple[str, str]]:
@@ -19,7 +29,7 @@ def names_of_engine(root: Path) -> Iterator[tuple[str, str]]:
               if path.relative_to(package).parts[0] not in NOT_YET]  # fmt: skip
     for path in (*inside, *sorted(root.glob("labs/[0-9]*/grading/*.py"))):
         for kind, name, _ in visible_names(path):
-            is_key = kind == "field" and path.name in STORED
+            is_key = kind == "field" and (path.name in STORED or name in WRITTEN.get(path.name, ()))
             if not (name.startswith("__") or is_key):
                 yield kind, name
 

@@ -64,7 +64,7 @@ def test_numbers_are_told_with_their_line() -> None:
 
 def test_dots_that_cost_the_square_of_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever of the two limits comes first on a node."""
-    monkeypatch.setattr(toml, "LIMITS", replace(toml.LIMITS, cpu_s=1, memory_bytes=96 << 20))
+    monkeypatch.setattr(toml, "LIMITS", replace(toml.LIMITS, computing_s=1, memory_bytes=96 << 20))
     said = toml.why_not_readable(".".join("a" * 32_700) + " = 1")
     assert "can't be read within 1 s of computing" in said or "too much memory" in said
     assert "is larger than 64 KiB" in toml.why_not_readable("#" * (65 << 10))
@@ -175,7 +175,7 @@ def test_sets_of_many_words(installation: Installation, tmp_path: Path) -> None:
 def test_xml_that_takes_too_long_is_refused(
     installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limits = reader_pool.Limits(cpu_s=1, memory_bytes=100 << 20)
+    limits = reader_pool.Limits(computing_s=1, memory_bytes=100 << 20)
     monkeypatch.setattr(untrusted_xml, "LIMITS", limits)
     path = tmp_path / "node.xml"
     path.write_text(export("<object/>" * 1_500_000))

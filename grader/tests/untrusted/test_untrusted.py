@@ -113,7 +113,7 @@ def test_what_compilers_say_is_clean_and_short() -> None:
 # ---- time and memory -------------------------------------------------------------------------
 
 QUICK = replace(
-    TOOL_LIMITS, cpu_s=1, memory_bytes=256 << 20, file_bytes=1 << 20, output_bytes=1 << 10
+    TOOL_LIMITS, computing_s=1, memory_bytes=256 << 20, file_bytes=1 << 20, output_bytes=1 << 10
 )
 
 

@@ -22,28 +22,33 @@ from numalab.modelling.speedups import (
 
 
 def model_ungradable(
-    installation: Installation, lab: Lab, verdict: Verdict, by_place: Seen
+    installation: Installation, lab: Lab, verdict: Verdict, place_evidence: Seen
 ) -> tuple[ModelledSpeedup, ...]:
     """Model each timing criterion that this machine can't grade for lack of NUMA nodes: on each
     machine of the gallery on which the kernel was observed, and extrapolated to those that the lab
-    names. by_place: name and evidence of each machine, this one among them."""
+    names. place_evidence: name and evidence of each machine, this one among them."""
     return _modelled(
-        installation, lab, _ungradable_times(lab, verdict, dict(by_place)[LOCAL]), by_place
+        installation,
+        lab,
+        _ungradable_times(lab, verdict, dict(place_evidence)[LOCAL]),
+        place_evidence,
     )
 
 
-def model_all(installation: Installation, lab: Lab, by_place: Seen) -> tuple[ModelledSpeedup, ...]:
+def model_all(
+    installation: Installation, lab: Lab, place_evidence: Seen
+) -> tuple[ModelledSpeedup, ...]:
     """Model all timing criteria that need several NUMA nodes, as model_ungradable, whatever this
     machine can grade."""
     timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
-    return _modelled(installation, lab, timed, by_place)
+    return _modelled(installation, lab, timed, place_evidence)
 
 
 def _modelled(
-    installation: Installation, lab: Lab, criteria: Iterable[Criterion], by_place: Seen
+    installation: Installation, lab: Lab, criteria: Iterable[Criterion], place_evidence: Seen
 ) -> tuple[ModelledSpeedup, ...]:
     known = known_names(installation)
-    vms = [(where, evidence) for where, evidence in by_place if where in known]
+    vms = [(where, evidence) for where, evidence in place_evidence if where in known]
     found: list[ModelledSpeedup] = []
     for criterion in criteria:
         for where, evidence in vms:

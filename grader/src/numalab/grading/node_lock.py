@@ -111,7 +111,7 @@ class _FileLock:
 
     Attributes:
         path: the lock file.
-        open_file: opens it; returns a descriptor.
+        opener: opens it; returns a descriptor.
         limit_s: how long to wait for it, all times together.
         is_stand_in: it stands for a file whose file system has no locks.
         left_s: what is left of limit_s.
@@ -119,7 +119,7 @@ class _FileLock:
     """
 
     path: Path
-    open_file: Callable[[Path], int]
+    opener: Callable[[Path], int]
     limit_s: float
     is_stand_in: bool = False
     left_s: float = field(init=False)
@@ -133,9 +133,9 @@ class _FileLock:
         OSError."""
         began_s = time.monotonic()
         deadline_s = began_s + self.left_s
-        turnstile = self.open_file(self.path.with_name(f"{self.path.name}.next"))
+        turnstile = self.opener(self.path.with_name(f"{self.path.name}.next"))
         try:
-            file = self.open_file(self.path)
+            file = self.opener(self.path)
             try:
                 if _lock(turnstile, fcntl.LOCK_EX, deadline_s, notify) and _lock(
                     file, how, deadline_s, notify

@@ -233,7 +233,7 @@ class KernelGradings:
     interrupted: bool
 
     @property
-    def by_place(self) -> list[tuple[str, Grading]]:
+    def places(self) -> list[tuple[str, Grading]]:
         """Return name and grading of each place, this machine first."""
         return [(LOCAL, self.local), *((vm.place.name, vm) for vm in self.vms)]
 
@@ -302,12 +302,12 @@ def _not_read(grading: Grading) -> list[str]:
 def graded_kernel(installation: Installation, gradings: KernelGradings) -> GradedKernel:
     """Return the result of a kernel's gradings, as it is shown."""
     grading, lab = gradings.local, gradings.local.lab
-    by_place = [(where, of.evidence) for where, of in gradings.by_place]
+    place_evidence = [(where, of.evidence) for where, of in gradings.places]
     return GradedKernel(
         lab,
         gradings.verdict,
-        by_place,
-        timing_accounts(lab, gradings.verdict, by_place[0][1]),
+        place_evidence,
+        timing_accounts(lab, gradings.verdict, place_evidence[0][1]),
         unchanged=gradings.verdict.unchanged,
         published=published_latencies(installation) if lab.mpi else (),
         hint_levels=read_levels(installation.hints_file).get(lab.name, {}),
@@ -317,7 +317,7 @@ def graded_kernel(installation: Installation, gradings: KernelGradings) -> Grade
         not_read=_not_read(grading),
         taken=taken_words(installation, lab, grading.language, grading.folder),
         explanation=grading.explanation,
-        modelled=model_ungradable(installation, lab, gradings.verdict, by_place),
+        modelled=model_ungradable(installation, lab, gradings.verdict, place_evidence),
     )
 
 

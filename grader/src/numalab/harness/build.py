@@ -44,7 +44,7 @@ BUILD_LIMIT_S = 300
 # Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB per file. A kernel
 # can have its compiler write and say what it likes.
 _BUILD_LIMITS = ToolLimits(
-    cpu_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20,
+    computing_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20,
     wall_s=BUILD_LIMIT_S,
 )  # fmt: skip
 

@@ -20,7 +20,7 @@ from numalab.processes import shell_variables
 from numalab.untrusted.tools import TookTooLong, ToolLimits, run_limited
 
 _LIMITS = ToolLimits(
-    cpu_s=60, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20, wall_s=60.0
+    computing_s=60, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20, wall_s=60.0
 )
 _LONGEST_PROTOTYPE, _MOST_PROTOTYPES = 2_000, 50
 _PROTOTYPE = re.compile(r"(?:^|;|})\s*(\w[\w \t*]*?)\b(\w+)\s*\(([^()]*)\)\s*(?=;)", re.MULTILINE)
@@ -107,7 +107,7 @@ def _gfortran(
                 _LIMITS,
                 shell_variables.builder_environment()
                 | (sandbox.compiler_environment() if sandbox else {}),
-                with_errors=False,
+                takes_stderr=False,
             )
     except (OSError, TookTooLong):
         return ""  # nothing to compare with; the run itself will tell

@@ -34,7 +34,7 @@ _MOST_BYTES = 16 * MIB  # the largest machine's has 2 MiB
 LONGEST_SYNTHETIC = 4096
 # 8,192 PUs take 1 s and 100 MiB.
 LIMITS = ToolLimits(
-    cpu_s=10, memory_bytes=1 << 30, file_bytes=64 * MIB, output_bytes=64 * MIB, wall_s=120.0
+    computing_s=10, memory_bytes=1 << 30, file_bytes=64 * MIB, output_bytes=64 * MIB, wall_s=120.0
 )
 EXPORT_FOR_2 = "export it on the machine in the form of hwloc 2: lstopo --of v2xml node.xml"
 SYNTAX = 'it is written like "pack:2 numa:4 l3:2 core:8 pu:2"; see the manual of hwloc, man 7 hwloc'

@@ -51,7 +51,7 @@ class BadPolicy(UserError):
 
 
 @dataclass(frozen=True)
-class PerUnit:
+class UnitCount:
     """One for each of these units."""
 
     unit: str
@@ -68,8 +68,8 @@ class Policy:
     """ranks, threads: a number, or one for each unit. bind_to: one of BINDINGS. map_by: one
     of UNITS; with bind_to "none" it means nothing."""
 
-    ranks: int | PerUnit
-    threads: int | PerUnit | RuntimeDefault
+    ranks: int | UnitCount
+    threads: int | UnitCount | RuntimeDefault
     bind_to: str
     map_by: str
 
@@ -93,7 +93,7 @@ def read_policy(table: Table) -> Policy:
             'ranks = { one_per = "numa_node" }, or a number'
         )
     ranks = _amount(table, "ranks", UNITS)
-    threads: int | PerUnit | RuntimeDefault = RuntimeDefault()
+    threads: int | UnitCount | RuntimeDefault = RuntimeDefault()
     if "threads" not in table:
         threads = 1
     elif table.values["threads"] != "default":
@@ -113,9 +113,9 @@ def read_policy(table: Table) -> Policy:
     return Policy(ranks, threads, bind_to, map_by)
 
 
-def _default_binding(ranks: int | PerUnit) -> str:
+def _default_binding(ranks: int | UnitCount) -> str:
     """A rank for each unit is bound to it; a number of ranks is not, as with MPICH."""
-    if isinstance(ranks, PerUnit) and ranks.unit != "machine":
+    if isinstance(ranks, UnitCount) and ranks.unit != "machine":
         return ranks.unit
     return "none"
 
@@ -131,7 +131,7 @@ def _is_pu_list(value: Any) -> bool:
     )
 
 
-def _amount(table: Table, key: str, units: Sequence[str]) -> int | PerUnit:
+def _amount(table: Table, key: str, units: Sequence[str]) -> int | UnitCount:
     value = table.values[key]
     example = f'{key} = {{ one_per = "{"core" if key == "threads" else "numa_node"}" }}'
     if _is_pu_list(value):
@@ -142,7 +142,7 @@ def _amount(table: Table, key: str, units: Sequence[str]) -> int | PerUnit:
                 table.fail(f"'{key}' has a key '{unknown}'; write {example}", key, unknown)
         if not value:
             table.fail(f"'{key}' is empty; write {example}, or a number", key)
-        return PerUnit(_unit(table.table(key, ("one_per",)), "one_per", units, f"{key}.one_per"))
+        return UnitCount(_unit(table.table(key, ("one_per",)), "one_per", units, f"{key}.one_per"))
     if isinstance(value, str):
         hint = f"the number without quotes: {key} = {value}" if value.isdecimal() else example
         table.fail(f"'{key}' is the text '{value}'; write {hint}", key)
@@ -217,7 +217,7 @@ class RankPlan:
 def plan(policy: Policy, topology: Topology) -> RankPlan:
     """Lays a policy over a node. Raises BadPolicy where it can't be meant there."""
     count = policy.ranks
-    if isinstance(count, PerUnit):
+    if isinstance(count, UnitCount):
         count = len(units_of(topology, count.unit))
     is_bound = policy.bind_to != "none"
     if is_bound:
@@ -230,7 +230,7 @@ def plan(policy: Policy, topology: Topology) -> RankPlan:
     places = None
     if is_bound and max(sharing.values()) == 1:
         cores = min(_cores(pus, topology) for pus in ranks)
-        by_pu = policy.threads == PerUnit("pu") or threads > cores
+        by_pu = policy.threads == UnitCount("pu") or threads > cores
         places = "threads" if by_pu else "cores"
     elif is_bound and threads > 1:
         notes.append(

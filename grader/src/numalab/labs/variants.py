@@ -180,7 +180,7 @@ def read_draws(root: Path, lab: str) -> Draws:
     keys = ("draw", "never", "takes", "takes_of_solution")
     top = read_table(templates(root, lab) / DRAWS, NumalabError, keys)
     draws = tuple(_draw(table) for table in top.tables("draw", ("name", "values", "choice")))
-    by_name = {one.name: one for one in draws}
+    by_name = {draw.name: draw for draw in draws}
     if len(by_name) != len(draws) or not draws:
         top.fail("each [[draw]] needs a name of its own, and there must be one", "draw")
     never = []
@@ -215,21 +215,21 @@ def _draw(table: Table) -> Draw:
 
 
 def _is_never(chosen: Mapping[str, str], never: Sequence[Mapping[str, str]]) -> bool:
-    return any(all(chosen[name] == value for name, value in one.items()) for one in never)
+    return any(all(chosen[name] == value for name, value in choices.items()) for choices in never)
 
 
 def draw_variant(draws: Draws, seed: Seed) -> Variant:
     """Raises NumalabError where there is nothing that may be drawn."""
     for attempt in range(MOST_TRIES):
-        chosen = {one.name: _chosen(draws.lab, seed, one, attempt) for one in draws.draws}
+        chosen = {draw.name: _chosen(draws.lab, seed, draw, attempt) for draw in draws.draws}
         if not _is_never(chosen, draws.never):
             return _variant(draws, seed, chosen)
     raise NumalabError(f"{draws.lab}: {DRAWS} leaves no variant that may be drawn")
 
 
-def _chosen(lab: str, seed: Seed, one: Draw, attempt: int) -> str:
-    text = f"numalab variant {seed.number} {lab}: {one.name} {attempt}"
-    return pick(text, one.drawn_from(seed.draws))
+def _chosen(lab: str, seed: Seed, draw: Draw, attempt: int) -> str:
+    text = f"numalab variant {seed.number} {lab}: {draw.name} {attempt}"
+    return pick(text, draw.drawn_from(seed.draws))
 
 
 @lru_cache(maxsize=16)
@@ -244,9 +244,9 @@ def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
         "seed": str(seed.number),
         "machine": f"{PREFIX}{seed.number}",
     }
-    for one in draws.draws:
-        for key, text in one.choices[chosen[one.name]].items():
-            texts[f"{one.name}.{key}" if key else one.name] = text
+    for draw in draws.draws:
+        for key, text in draw.choices[chosen[draw.name]].items():
+            texts[f"{draw.name}.{key}" if key else draw.name] = text
     return Variant(draws.lab, seed, chosen, texts)
 
 

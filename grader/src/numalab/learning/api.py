@@ -513,7 +513,7 @@ class LearnerLab:
     def _run_of(
         self, measured: _Measured, label: str, *, takes_times: bool, basis: Basis | None = None
     ) -> Run:
-        kernel, gradings = measured.kernel, measured.gradings.by_place
+        kernel, gradings = measured.kernel, measured.gradings.places
         parts = measured.gradings.local.parts
         all_run = set(parts) >= set(self.declared.kernel_parts)
         own = {c.name for c in self.declared.criteria if all_run or c.part in parts}

@@ -39,7 +39,7 @@ _WALL_LIMIT_S = 900.0
 class Limits:
     """Limits of one reader: CPU time in s, address space, and the size of each file it writes."""
 
-    cpu_s: int
+    computing_s: int
     memory_bytes: int
     file_bytes: int = 0
 
@@ -98,7 +98,7 @@ class Reading:
         if len(got) < count:
             limits = self._limits
             raise Unreadable(
-                f"can't be read within {limits.cpu_s} s of computing and "
+                f"can't be read within {limits.computing_s} s of computing and "
                 f"{bytes_allowed(limits.memory_bytes)} of memory"
             )
         return bytes(got)

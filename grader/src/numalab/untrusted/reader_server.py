@@ -70,7 +70,7 @@ def _limit(limits: dict[str, int]) -> None:
     """Set this process's limits: CPU time in s, memory and files in bytes."""
     for what, value in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, limits["cpu_s"]),
+        (resource.RLIMIT_CPU, limits["computing_s"]),
         (resource.RLIMIT_AS, limits["memory_bytes"]),
         (resource.RLIMIT_FSIZE, limits["file_bytes"]),
     ):

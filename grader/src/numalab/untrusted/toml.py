@@ -14,7 +14,7 @@ from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
 MOST_BYTES = 64 << 10  # of what a student writes; a file of the labs has less than one
-LIMITS = reader_pool.Limits(cpu_s=3, memory_bytes=512 << 20)
+LIMITS = reader_pool.Limits(computing_s=3, memory_bytes=512 << 20)
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:

@@ -29,14 +29,14 @@ class ToolLimits:
     """Limits of a program.
 
     Attributes:
-        cpu_s: CPU time of each process.
+        computing_s: CPU time of each process.
         memory_bytes: address space of each process.
         file_bytes: size of each file that is written.
         output_bytes: how much of the output is read.
         wall_s: how long all of its processes may take together, by the clock.
     """
 
-    cpu_s: int
+    computing_s: int
     memory_bytes: int
     file_bytes: int
     output_bytes: int
@@ -45,7 +45,7 @@ class ToolLimits:
 
 # A worker's program has 100 kB, and addr2line finds its lines within 50 ms.
 TOOL_LIMITS = ToolLimits(
-    cpu_s=3, memory_bytes=1 << 30, file_bytes=64 << 20, output_bytes=1 << 20, wall_s=120.0
+    computing_s=3, memory_bytes=1 << 30, file_bytes=64 << 20, output_bytes=1 << 20, wall_s=120.0
 )
 
 
@@ -73,14 +73,14 @@ def code_of(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
 
 def run_limited(
     command: Sequence[str], limits: ToolLimits, environment: Mapping[str, str] | None = None,
-    cwd: str | None = None, *, with_errors: bool = True,
+    cwd: str | None = None, *, takes_stderr: bool = True,
 ) -> tuple[int, str]:  # fmt: skip
     """Run a program within limits, and kill what it has started when it ends.
 
     Args:
         environment: None: that of observers (shell_variables.py).
         cwd: the working directory; None: this process's.
-        with_errors: standard error is part of the output.
+        takes_stderr: standard error is part of the output.
 
     Returns:
         The exit code, negative for a signal, and the output.
@@ -89,14 +89,15 @@ def run_limited(
         OSError: there is no shell.
         TookTooLong: it did not end within wall_s.
     """
-    sizes = (limits.cpu_s, limits.memory_bytes >> 10, limits.file_bytes >> 9)
+    sizes = (limits.computing_s, limits.memory_bytes >> 10, limits.file_bytes >> 9)
     full = ["/bin/sh", "-c", _LIMITED, "sh", *map(str, sizes), *command]
     if environment is None:
         environment = shell_variables.observer_environment()
     with tempfile.TemporaryFile() as output:
         process = starting.start(
             full, environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT if with_errors else subprocess.DEVNULL, start_new_session=True,
+            stderr=subprocess.STDOUT if takes_stderr else subprocess.DEVNULL,
+            start_new_session=True,
         )  # fmt: skip
         try:
             code = code_of(process, limits.wall_s)
@@ -113,7 +114,7 @@ def run_limited(
 def output_of(command: Sequence[str], limits: ToolLimits = TOOL_LIMITS) -> str:
     """Return what a program prints on standard output; empty where it failed or took too long."""
     try:
-        code, output = run_limited(command, limits, with_errors=False)
+        code, output = run_limited(command, limits, takes_stderr=False)
     except (OSError, TookTooLong):
         return ""
     return output if code == 0 else ""

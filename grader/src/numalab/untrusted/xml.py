@@ -13,7 +13,7 @@ from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
 DEEPEST = 64  # exports of hwloc have less than half of it
-LIMITS = reader_pool.Limits(cpu_s=10, memory_bytes=1 << 30)
+LIMITS = reader_pool.Limits(computing_s=10, memory_bytes=1 << 30)
 
 
 def parse(content: bytes) -> ElementTree.Element:

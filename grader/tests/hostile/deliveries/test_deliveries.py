@@ -29,7 +29,7 @@ FIRST = "01_first_touch"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same limits, met sooner."""
-    reader = reader_pool.Limits(cpu_s=1, memory_bytes=256 << 20, file_bytes=64 << 20)
+    reader = reader_pool.Limits(computing_s=1, memory_bytes=256 << 20, file_bytes=64 << 20)
     monkeypatch.setattr(
         intake_module,
         "STUDENT_LIMITS",

@@ -61,12 +61,12 @@ class ArchiveLimits:
 # takes a tenth of a second.
 STUDENT_LIMITS = ArchiveLimits(
     archive_bytes=32 * MIB, members=5_000, expanded_bytes=64 * MIB, ratio=100,
-    reader=reader_pool.Limits(cpu_s=10, memory_bytes=512 * MIB, file_bytes=64 * MIB),
+    reader=reader_pool.Limits(computing_s=10, memory_bytes=512 * MIB, file_bytes=64 * MIB),
 )  # fmt: skip
 # A class's, which the course's system has packed: thousands of students' archives.
 COLLECTION_LIMITS = ArchiveLimits(
     archive_bytes=1 << 40, members=500_000, expanded_bytes=1 << 33, ratio=100,
-    reader=reader_pool.Limits(cpu_s=3_600, memory_bytes=4 << 30, file_bytes=1 << 33),
+    reader=reader_pool.Limits(computing_s=3_600, memory_bytes=4 << 30, file_bytes=1 << 33),
 )  # fmt: skip
 
 

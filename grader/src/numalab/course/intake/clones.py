@@ -20,7 +20,11 @@ _COMMITTER = re.compile(r"^committer .*> (\d{1,11}) ([+-])(\d\d)(\d\d)$", re.MUL
 _REFS_BYTES = 1 << 24
 _COMMIT_BYTES = 1 << 16
 _LIMITS = ToolLimits(
-    cpu_s=20, memory_bytes=8 << 30, file_bytes=1 << 20, output_bytes=_COMMIT_BYTES, wall_s=60.0
+    computing_s=20,
+    memory_bytes=8 << 30,
+    file_bytes=1 << 20,
+    output_bytes=_COMMIT_BYTES,
+    wall_s=60.0,
 )
 
 
@@ -59,7 +63,7 @@ def last_commit_at(repository: Path, empty: Path) -> str | None:
 
 
 def _git(command: list[str], environment: dict[str, str]) -> str | None:
-    code, said = run_limited(command, _LIMITS, environment, with_errors=False)
+    code, said = run_limited(command, _LIMITS, environment, takes_stderr=False)
     return said if code == 0 else None
 
 
