@@ -34,11 +34,14 @@ installation = Installation(Path(sys.argv[1]))
 labs = names_with_variants(installation.root)
 print(json.dumps({lab: measured_by(installation, lab) for lab in labs}))
 """
-# What such code names and the package had under another name, as long as it had a kit.py.
+# What such code names and the package had under another name, as long as it had a file.
 FORMER_NAMES = {
-    "numalab.installation": "numalab.kit",
-    "Installation": "Kit",
-    "numalab.judging.rules": "numalab.labs.declaration",
+    "kit.py": {
+        "numalab.installation": "numalab.kit",
+        "Installation": "Kit",
+        "numalab.judging.rules": "numalab.labs.declaration",
+    },
+    "grading/kit_digests.py": {"numalab.grading.numalab_digests": "numalab.grading.kit_digests"},
 }
 
 
@@ -63,8 +66,8 @@ def copy_of_commit(commit: str) -> Iterator[Path]:
 
 def with_names_at(root: Path, source: str) -> str:
     """Return source with the names that the package below root has."""
-    if (root / "grader/src/numalab/kit.py").is_file():
-        for name, former in FORMER_NAMES.items():
+    for file, names in FORMER_NAMES.items():
+        for name, former in names.items() if (root / "grader/src/numalab" / file).is_file() else ():
             source = re.sub(rf"\b{re.escape(name)}\b", former, source)
     return source
 

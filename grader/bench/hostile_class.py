@@ -145,14 +145,14 @@ def graded(
 
 
 def differences(
-    people: list[Member], exclusive: dict[str, Grade], beside: dict[str, Grade]
+    people: list[Member], alone: dict[str, Grade], beside: dict[str, Grade]
 ) -> list[str]:
     """Of those who attack nobody. What is open in one of the two was hidden by other load."""
     found = []
     for member in people:
         if member.attack:
             continue
-        first, second = exclusive.get(member.name), beside.get(member.name)
+        first, second = alone.get(member.name), beside.get(member.name)
         if first is None or second is None or first.keys() != second.keys():
             found.append(f"{member.name}: {first} without them, {second} with them")
             continue

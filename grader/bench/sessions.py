@@ -127,23 +127,21 @@ class GoingOn:
 
     def __init__(self, grading: Grading) -> None:
         self._grading = grading
-        self._run_until_valid: list[Generation] = []
+        self._taken: list[Generation] = []
 
     @property
     def evidence(self) -> Evidence:
-        return self._grading.evidence(self._run_until_valid)
+        return self._grading.evidence(self._taken)
 
     def roles(self, roles: Sequence[str]) -> tuple[str, ...]:
         """Which of these run in the next generation."""
-        return tuple(
-            role for role in roles if self._grading.takes(role, len(self._run_until_valid))
-        )
+        return tuple(role for role in roles if self._grading.takes(role, len(self._taken)))
 
     def take(self, generation: Generation, is_over: bool = False) -> Judged | None:
         """The verdict, where it is one that stays, or the last session is over by it. is_over:
         whether the session ends with this generation, if it has not been as many as it may be."""
-        self._run_until_valid.append(generation)
-        evidence, count = self.evidence, len(self._run_until_valid)
+        self._taken.append(generation)
+        evidence, count = self.evidence, len(self._taken)
         state = timing_state(self._grading.criterion, evidence)
         if not (state.decided or is_over or count % self._grading.most == 0):
             return None

@@ -131,7 +131,7 @@ class RecordedGenerations:
             for role in roles
         }  # fmt: skip
         self._codes = signs_of(self.grading.criterion, series).codes()[:, 0]
-        self._run_until_valid = [
+        self._taken = [
             [
                 (
                     generation_of_times(
@@ -151,7 +151,7 @@ class RecordedGenerations:
         drawn: as many as a session may have. Sessions with the same signs are judged once."""
         grading = self.grading
         taken = [
-            self._run_until_valid[grading.takes(CONTROL, place)][index]
+            self._taken[grading.takes(CONTROL, place)][index]
             for place, index in enumerate(drawn.tolist())
         ]
         spent_s = list(itertools.accumulate(cost_s for _, cost_s in taken))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.harness.compilers import chosen_compilers
+from numalab.harness.build_folder import chosen_compilers
 from numalab.installation import find_installation
 
 ROOT = find_installation("gnu").root

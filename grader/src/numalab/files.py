@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, such as may not be there, and such as strangers have
+"""Files that appear whole or not at all, such as may not be there, and such as others have
 made."""
 
 from __future__ import annotations

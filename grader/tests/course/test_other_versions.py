@@ -31,8 +31,7 @@ from numalab.course.rejudging import current_digests, find_pending, judge_all
 from numalab.errors import UserError
 from numalab.evidence.read_record import record_of
 from numalab.files import write_json
-from numalab.grading.former_digests import FILE, known_as
-from numalab.grading.numalab_digests import measured_by
+from numalab.grading.numalab_digests import FORMER_DIGESTS, known_as, measured_by
 from numalab.grading.timing_reuse import Earlier, earlier_times, fingerprints
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -56,7 +55,7 @@ def bare(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture
 def own(bare: Installation) -> Iterator[Installation]:
     """A kit whose driver and table a test may change."""
-    files = [bare.grading_folder(LAB) / "driver.c", bare.root / FILE]
+    files = [bare.grading_folder(LAB) / "driver.c", bare.root / FORMER_DIGESTS]
     before = {path: path.read_text() for path in files}
     yield bare
     for path, text in before.items():
@@ -72,7 +71,7 @@ def change_driver(installation: Installation) -> tuple[str, str]:
 
 
 def proved_equal(installation: Installation, old: str, new: str) -> None:
-    (installation.root / FILE).write_text(f'[0123abcd]\n{LAB} = ["{old}", "{new}"]\n')
+    (installation.root / FORMER_DIGESTS).write_text(f'[0123abcd]\n{LAB} = ["{old}", "{new}"]\n')
 
 
 def kept(course: CourseFolder) -> list[Attempt]:
@@ -87,7 +86,7 @@ def test_former_digests_stand_for_the_present_one_also_through_others(own: Insta
     proved_equal(own, first, second)
     third = change_driver(own)[1]
     assert known_as(own, LAB) == (third,)
-    table = own.root / FILE
+    table = own.root / FORMER_DIGESTS
     table.write_text(f'{table.read_text()}[4567cdef]\n{LAB} = ["{second}", "{third}"]\n')
     assert known_as(own, LAB) == (third, second, first)
     assert known_as(own, "02_affinity") == (measured_by(own, "02_affinity"),)
@@ -106,7 +105,7 @@ def test_a_commits_rows_take_the_place_of_those_that_it_had() -> None:
 
 def test_the_kits_own_table_can_be_read(installation: Installation) -> None:
     assert known_as(installation, LAB)[0] == measured_by(installation, LAB)
-    assert (installation.root / FILE).is_file()
+    assert (installation.root / FORMER_DIGESTS).is_file()
 
 
 def test_a_course_of_an_equal_version_is_judged_again_and_not_measured(

@@ -192,7 +192,7 @@ def test_verdicts_lie_beside_the_records_of_each_place(
     monkeypatch.setattr(rejudging, "tag_machine", verdict)
     records = {f"evidence/c/{place}evidence.json": "{}" for place in ("", "on_hydra/")}
     kept(course, OLD, records)
-    grading: Any = SimpleNamespace(lab="the lab", there={"hydra": "what it shows"})
+    grading: Any = SimpleNamespace(lab="the lab", vms={"hydra": "what it shows"})
     new = replace(OLD, number=2, results=(told(),))
     assert rejudging.publish(course, Rejudged(OLD, new, (grading,), (), True))
     folder = course.attempt(OLD.target, 2) / "evidence" / "c"

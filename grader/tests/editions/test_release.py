@@ -15,7 +15,7 @@ import pytest
 from numalab import __version__
 from numalab.editions import release
 from numalab.errors import UserError
-from numalab.grading.handout import edited_languages, is_starting_code, unchanged_files
+from numalab.grading.file_choice import edited_languages, is_starting_code, unchanged_files
 from numalab.grading.numalab_digests import judged_by, measured_by
 from numalab.grading.own_files import ASIDE, keep_starting_code, provide
 from numalab.installation import RELEASED, Installation

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.grading.file_choice import choose_file, taken_words
-from numalab.grading.handout import is_starting_code
+from numalab.grading.file_choice import choose_file, is_starting_code, taken_words
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
 

@@ -36,7 +36,7 @@ from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT, TRACE
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
-from numalab.grading.handout import is_pristine, unchanged_files
+from numalab.grading.file_choice import is_pristine, unchanged_files
 from numalab.harness.monitor import THIS_MACHINE
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.grading import known_forms, numalab_digests
+from numalab.grading import code_forms, numalab_digests
 from numalab.grading.code_forms import Form, form_of
 from numalab.grading.numalab_digests import MODULES, counts_for, judged_by, measured_by
 from numalab.installation import Installation
@@ -31,7 +31,7 @@ SHOWN_ONLY = {
     ("grading/stored_gradings.py", "grading/graded.py"),
     ("grading/request.py", "grading/modelled.py"),
     ("grading/stored_gradings.py", "grading/modelled.py"),
-    ("grading/timing_reuse.py", "grading/former_digests.py"),
+    ("grading/timing_reuse.py", "grading/numalab_digests.py"),
 }
 
 
@@ -300,8 +300,8 @@ def test_forms_are_made_once_and_by_content(
         return form_of(name, content)
 
     def forget() -> None:
-        monkeypatch.setattr(known_forms, "_known", {})
-        monkeypatch.setattr(known_forms, "_stored", {})
+        monkeypatch.setattr(code_forms, "_known", {})
+        monkeypatch.setattr(code_forms, "_stored", {})
 
     copied.build_root.mkdir()
     before = digests(copied)
@@ -317,7 +317,7 @@ def test_forms_are_made_once_and_by_content(
     assert digests(copied) != before and set(made) == {"common/message.c"}
     path.write_text(text)
     forget()
-    (copied.build_root / known_forms.FILE).write_text('{"half')
+    (copied.build_root / code_forms.FILE).write_text('{"half')
     assert digests(copied) == before and len(made) > 100
 
 

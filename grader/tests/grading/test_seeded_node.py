@@ -19,7 +19,7 @@ from support import invented
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.format import HandedText
 from numalab.evidence.record import Json
-from numalab.grading import seeded_node
+from numalab.grading import vm_gradings
 from numalab.grading.kernel_grading import Grading
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
@@ -81,8 +81,8 @@ def looked(monkeypatch: pytest.MonkeyPatch, session: Pretended, *answers: Any) -
             raise answer
         return cast(Json, answer)
 
-    monkeypatch.setattr(seeded_node, "described_node", described)
-    seeded_node.observe_seeded_node(cast(Grading, session))
+    monkeypatch.setattr(vm_gradings, "described_node", described)
+    vm_gradings.observe_seeded_node(cast(Grading, session))
     assert not left
     found = getattr(session.record, "seeded_node", None)
     return None if found is None else cast(Json, msgspec.to_builtins(found))

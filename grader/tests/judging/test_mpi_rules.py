@@ -33,9 +33,8 @@ from numalab.judging.planner import (
 )
 from numalab.judging.rank_goals import is_out_of_reach, reach_of_ranks
 from numalab.judging.verdict import CriterionVerdict
-from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import FILE_KINDS, Lab
-from numalab.labs.placing_goals import POLICY_NODES
+from numalab.labs.goals import CORE_GOALS, POLICY_NODES
 from numalab.labs.prediction import NAMES, PREDICTED, BadPrediction, predict, read_predictions
 from numalab.machines.gallery import find_machine
 from numalab.reports.latency_report import latency_lines

@@ -17,7 +17,7 @@ from numalab.evidence.read_record import parse, record_of
 from numalab.judging.judge import judge
 from numalab.judging.verdict import CriterionVerdict, Verdict
 from numalab.labs.declaration import Lab
-from numalab.labs.placing_goals import NODES
+from numalab.labs.goals import NODES
 from numalab.reports.comparison import placing_views
 from numalab.reports.figures import homes_figure
 from numalab.reports.home_table import home_picture, home_words

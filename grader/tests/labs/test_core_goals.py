@@ -6,7 +6,7 @@ import pytest
 
 from numalab.evidence.run_formats import Thread
 from numalab.judging.thread_goals import _single_cores
-from numalab.labs.core_goals import CORE_GOALS, goal_cores, places_text
+from numalab.labs.goals import CORE_GOALS, goal_cores, places_text
 from numalab.machines.gallery import find_machine
 from numalab.machines.seeded import seeded_machine
 from numalab.machines.structure import PuUnits, Structure, structure_of_machine

@@ -24,9 +24,9 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
+from numalab.labs.goals import PlacingGoal
 from numalab.labs.hint_ladders import Ladder
 from numalab.labs.launch import Policy
-from numalab.labs.placing_goals import PlacingGoal
 from numalab.labs.reference_loops import REFERENCE_LOOP_KEYS, ReferenceLoop, read_reference_loops
 from numalab.toml_files.tables import parse_table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from numalab.installation import Installation
-from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
+from numalab.labs.goals import JOB_NODES, nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import BadGroups, GroupFile, GroupSettings, read_group_file, settings
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Topology, topology_of_machine

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from numalab.labs.goals import LAB_PLACING, NODES, OWNERS, POLICY_NODES, PlacingGoal
 from numalab.labs.placement import LONGEST_VALUE, BadPlacement, read_placement
-from numalab.labs.placing_goals import LAB_PLACING, NODES, OWNERS, POLICY_NODES, PlacingGoal
 
 OMP = ("OMP_PLACES", "OMP_PROC_BIND")
 

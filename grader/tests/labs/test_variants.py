@@ -17,9 +17,8 @@ from support.lab_folders import write_grading
 
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
-from numalab.labs.cpuset_goals import JOB_NODES, nodes_of_job, pus_of_nodes
+from numalab.labs.goals import JOB_NODES, NODES, OWNERS, nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import read_group_file, settings
-from numalab.labs.placing_goals import NODES, OWNERS
 from numalab.labs.seeds import Seed
 from numalab.labs.variants import (
     Draw,

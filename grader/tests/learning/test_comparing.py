@@ -16,7 +16,7 @@ from support import invented
 from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Json
-from numalab.grading.handout import language_digests
+from numalab.grading.file_choice import language_digests
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import merge_machine

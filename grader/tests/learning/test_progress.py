@@ -14,7 +14,7 @@ from support.desks import make_desk
 from support.invented import SOME_CAUSE
 from support.mpi_labs import LATENCY_LAB, lab_of
 
-from numalab.grading.handout import edited_languages
+from numalab.grading.file_choice import edited_languages
 from numalab.installation import Installation
 from numalab.judging.verdict import Status, Verdict, read_verdict, verdict_on
 from numalab.labs.declaration import Lab

@@ -1,4 +1,4 @@
-"""Files of strangers by their names, their text as it is shown, and programs that look at them."""
+"""Untrusted files by their names, their text as it is shown, and programs that look at them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.hostile_files import put_no_files
 
 from numalab.errors import wrapped
 from numalab.files import NotPlain, read_plain, read_plain_text
-from numalab.grading.handout import unchanged_files
+from numalab.grading.file_choice import unchanged_files
 from numalab.harness.build import build_kernel, compiler_output
 from numalab.harness.interface import prototypes
 from numalab.harness.kernel_texts import misspelt_directives

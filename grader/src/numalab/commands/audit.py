@@ -22,10 +22,9 @@ from numalab.commands.shared import (
 from numalab.errors import Interrupted, UserError
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
-from numalab.grading.audit import prove
+from numalab.grading.audit import answers, complaints_of, prove, prove_seeds
 from numalab.grading.node_lock import share_node
 from numalab.grading.request import Listener, Request
-from numalab.grading.variant_audit import answers, complaints_of, prove_seeds
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs

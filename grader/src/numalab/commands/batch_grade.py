@@ -42,8 +42,8 @@ from numalab.course.other_versions import use_stored_digests
 from numalab.course.rejudging import current_digests, find_pending, running_targets
 from numalab.errors import UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
-from numalab.grading.former_digests import known_as
 from numalab.grading.login_node import is_login_node
+from numalab.grading.numalab_digests import known_as
 from numalab.installation import Installation
 from numalab.labs.declaration import LANGUAGE_NAMES, choose_labs
 from numalab.labs.variants import labs_and_variants

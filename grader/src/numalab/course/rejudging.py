@@ -18,8 +18,7 @@ from numalab.course.jobs import runs
 from numalab.course.records import Attempt, GradingTarget, Json
 from numalab.errors import UserError
 from numalab.files import link_or_copy, read_json, write_json
-from numalab.grading.former_digests import known_as
-from numalab.grading.numalab_digests import judged_by
+from numalab.grading.numalab_digests import judged_by, known_as
 from numalab.grading.stored_gradings import (
     VM_FOLDER_PREFIX,
     StoredGrading,

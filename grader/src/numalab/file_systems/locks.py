@@ -25,17 +25,9 @@ class NoLocks(OSError):
 
 
 def lock_file(file: int | IO[str], how: int) -> bool:
-    """Lock an open file.
-
-    Args:
-        how: LOCK_EX or LOCK_SH, with LOCK_NB not to wait, as for flock(2).
-
-    Returns:
-        False: another process holds it, and how says not to wait.
-
-    Raises:
-        NoLocks: the file system has none.
-    """
+    """Lock an open file. how: LOCK_EX or LOCK_SH, with LOCK_NB not to wait, as for flock(2).
+    Returns False where another process holds it, and how says not to wait. Raises NoLocks (the file
+    system has none)."""
     try:
         fcntl.flock(file, how)
     except BlockingIOError:
@@ -62,11 +54,9 @@ def has_record_locks(path: Path) -> bool:
 
 
 def stand_in(path: Path) -> Path:
-    """Return the file on this machine that is locked in place of `path`.
-
-    It is the same by whatever link `path` is reached, and lies in a folder that only this user can
-    write to. Raises OSError where no such folder can be made.
-    """
+    """Return the file on this machine that is locked in place of `path`. It is the same by whatever
+    link `path` is reached, and lies in a folder that only this user can write to. Raises OSError
+    where no such folder can be made."""
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
     complaint = OSError(0, "no folder for a lock")
     for above in _NODES_OWN:

@@ -21,19 +21,12 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 @dataclass(frozen=True)
 class RoomNeeded:
-    """Room that is needed in a folder.
+    """Room that is needed in a folder."""
 
-    Attributes:
-        folder: where it is needed.
-        bytes: how much is asked for.
-        name: what messages call the folder.
-        remedy: what to do where there is too little, as sentences.
-    """
-
-    folder: Path
-    bytes: int
-    name: str
-    remedy: str
+    folder: Path  # where it is needed
+    bytes: int  # how much is asked for
+    name: str  # what messages call the folder
+    remedy: str  # what to do where there is too little, as sentences
 
 
 def temporary_place() -> RoomNeeded:

@@ -33,7 +33,9 @@ from numalab.harness import monitor
 from numalab.harness.build import build_targets, starting_code_failure
 from numalab.harness.race_coverage import search_complaint
 from numalab.judging import planner
+from numalab.judging.observed_quantities import SHOWN_BY, TEAM_OF_LINES
 from numalab.judging.rules import is_needed, reads
+from numalab.labs import quantities
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
 from numalab.processes.limits import limits_sentence
@@ -82,17 +84,8 @@ def _is_needed(grading: Grading, kind: Kind[Any], part: str | None) -> bool:
 def run_once(
     grading: Grading, kind: Kind[Any], role: str, part: str | None, team: int | None = None
 ) -> bool:
-    """Make one run of one of numalab's own kernels.
-
-    Args:
-        team: number of threads; None: as for submissions.
-
-    Returns:
-        Whether it came to its end.
-
-    Raises:
-        Interrupted, NumalabError.
-    """
+    """Make one run of one of numalab's own kernels. team: number of threads; None: as for
+    submissions. Returns whether it came to its end. Raises Interrupted and NumalabError."""
     more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.looks[0]
     facts = {"whole": True} if kind is WHOLE_TRACE else {}
     return _run(grading, kind, role, part, *more, team=team, **facts)
@@ -130,11 +123,9 @@ def _run(
 
 
 def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
-    """Return number of threads and placement variables for runs of a kind.
-
-    Where kernels are timed under a launch of the lab, these are that launch's: so a kernel can't
-    tell from its environment whether it is timed.
-    """
+    """Return number of threads and placement variables for runs of a kind. Where kernels are timed
+    under a launch of the lab, these are that launch's: so a kernel can't tell from its environment
+    whether it is timed."""
     if kind.team is None and grading.lab.launch is not None:
         with contextlib.suppress(BadPolicy):  # then nothing is timed here
             plan = lab_plan(grading)
@@ -334,7 +325,6 @@ def _run_race(grading: Grading, role: str, part: str | None) -> None:
 
 
 def _instrumented_programs(grading: Grading) -> list[Path]:
-    """Return a kernel's instrumented programs, as far as the lab's criteria need them."""
     kinds = [k for k in WATCHED if any(reads(criterion, k) for criterion in grading.lab.criteria)]
     return [grading.program(SUBMISSION, kind.program) for kind in kinds]
 
@@ -379,3 +369,43 @@ def first_error(output: str) -> str:
     lines = output.splitlines()
     line = next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
     return re.sub(r"\S*/(?=kernel\.\w)", "", line)
+
+
+# ---- predictions ---------------------------------------------------------------------------------
+
+
+def observe_predicted(grading: Grading) -> None:
+    """Make the runs that the lab's predictions are about, on this machine. What can't be measured
+    is left out of the score. Raises Interrupted."""
+    handed = [text.file for text in grading.record.handed_in if text.complaint is None]
+    if grading.machine is not None or quantities.FILE not in handed:
+        return
+    required = {
+        (*SHOWN_BY[quantity.what], quantity.part)
+        for quantity in grading.lab.predicted
+        if quantity.what is not None
+    }
+    with grading.spending("predictions"):
+        for kind, role, part in sorted(required, key=lambda run: (run[0].name, run[1])):
+            evidence = grading.evidence.of_parts(part)
+            if not any(run.outcome.ok for run in evidence.of(kind, role)):
+                _observe_predicted(grading, kind, role, part)
+
+
+def _observe_predicted(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
+    """Make one run, and keep it for the other kernels of a call."""
+    program = grading.program(role, kind.program)
+    name = f"{program} {part or ''} {kind.name}, predicted"
+    if grading.take_kept(name):
+        return
+    grading.progress("looking at what was predicted")
+    before = len(grading.record.runs)
+    try:
+        build_targets(
+            grading.installation, [f"{program.name}-built" if kind.program else program.name]
+        )
+        team = TEAM_OF_LINES if kind.name == STORES.name else None
+        run_once(grading, kind, role, part, team=team)
+    except NumalabError:
+        return  # its score leaves it out, and says so
+    grading.keep_for_others(name, grading.record.runs[before:])

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from numalab.errors import Interrupted
 from numalab.grading import handed_files, mpi_runs, probe_runs
-from numalab.grading.collect_evidence import gather_evidence
+from numalab.grading.collect_evidence import gather_evidence, observe_predicted
 from numalab.grading.kernel_grading import Grading
-from numalab.grading.prediction_runs import observe_predicted
-from numalab.grading.seeded_node import observe_seeded_node
 from numalab.grading.timing import take_times
+from numalab.grading.vm_gradings import observe_seeded_node
 from numalab.judging.verdict import Verdict
 
 
 def grade(grading: Grading, takes_times: bool = True) -> Verdict:
-    """Gather all evidence that the lab's criteria need, and judge it.
-
-    takes_times: False: the submission is not timed against the solution. Raises Interrupted; what
-    has been recorded until then can be judged.
-    """
+    """Gather all evidence that the lab's criteria need, and judge it. takes_times: False: the
+    submission is not timed against the solution. Raises Interrupted; what has been recorded until
+    then can be judged."""
     try:
         handed_files.read_files(grading)
         if grading.build():

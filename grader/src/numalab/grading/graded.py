@@ -19,42 +19,25 @@ from numalab.modelling.speedups import ModelledSpeedup
 
 @dataclass(frozen=True)
 class GradedKernel:
-    """The result of grading one kernel.
+    """The result of grading one kernel."""
 
-    Attributes:
-        lab: the lab.
-        verdict: over all machines.
-        evidence_by_place: name and evidence of each machine, this one first.
-        accounts: of the criteria that were timed.
-        unchanged: all of it is starting code.
-        again: what to do about undecided times; empty: nothing.
-        published: latencies that are shown once they have been predicted.
-        hint_levels: how many hints the learner has read, by topic.
-        spent_s: seconds by activity.
-        interrupted: not all was observed.
-        afresh: how to take new times in place of earlier ones; empty where there is no way.
-        no_vms: no virtual machine was used.
-        not_read: files next to the kernel that are probably meant as one.
-        taken: sentences on files that were read in place of one of the right name.
-        explanation: what the student writes about the result; may be empty.
-        modelled: modelled times for criteria that this machine can't time.
-    """
-
-    lab: Lab
-    verdict: Verdict
-    evidence_by_place: Seen
-    accounts: Sequence[TimingAccount]
-    unchanged: bool = False
-    again: str = ""
-    published: Sequence[Figure] = ()
+    lab: Lab  # the lab
+    verdict: Verdict  # over all machines
+    evidence_by_place: Seen  # name and evidence of each machine, this one first
+    accounts: Sequence[TimingAccount]  # of the criteria that were timed
+    unchanged: bool = False  # all of it is starting code
+    again: str = ""  # what to do about undecided times; empty: nothing
+    published: Sequence[Figure] = ()  # latencies that are shown once they have been predicted
+    # How many hints the learner has read, by topic.
     hint_levels: Levels = field(default_factory=dict)
-    spent_s: Mapping[str, float] = field(default_factory=dict)
-    interrupted: bool = False
-    afresh: str = ""
-    no_vms: bool = False
-    not_read: Sequence[str] = ()
-    taken: Sequence[str] = ()
-    explanation: str = ""
+    spent_s: Mapping[str, float] = field(default_factory=dict)  # seconds by activity
+    interrupted: bool = False  # not all was observed
+    afresh: str = ""  # how to take new times in place of earlier ones; empty where there is no way
+    no_vms: bool = False  # no virtual machine was used
+    not_read: Sequence[str] = ()  # files next to the kernel that are probably meant as one
+    taken: Sequence[str] = ()  # sentences on files that were read in place of one of the right name
+    explanation: str = ""  # what the student writes about the result; may be empty
+    # Modelled times for criteria that this machine can't time.
     modelled: Sequence[ModelledSpeedup] = ()
 
     @property
@@ -64,7 +47,6 @@ class GradedKernel:
 
     @property
     def local_evidence(self) -> Evidence:
-        """Return the evidence of this machine."""
         return self.evidence_by_place[0][1]
 
     def json_data(self) -> Json:

@@ -18,8 +18,8 @@ from numalab.harness import monitor
 from numalab.harness.build import build_targets
 from numalab.judging import planner, thread_goals
 from numalab.labs import placement, quantities
-from numalab.labs.cpuset_goals import nodes_of_job, pus_of_nodes
 from numalab.labs.declaration import FILE_BYTES, RUN_UNDER, VARIABLES, HandedFile
+from numalab.labs.goals import nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import BadGroups, read_group_file, settings
 from numalab.labs.kernel_names import similar_names
 from numalab.labs.launch import BadPolicy, parse_policy
@@ -78,7 +78,6 @@ def complaint_of(file: HandedFile, text: str) -> str | None:
 
 
 def _complaint(file: HandedFile, error: Exception) -> str:
-    """Return a sentence on a file that can't be used."""
     text = shortened(visible(str(error)), _LONGEST_COMPLAINT)
     complaint = text + ("" if text.endswith("?") else ".")
     if isinstance(error, BadPolicy):
@@ -161,7 +160,6 @@ def _predictions(grading: Grading) -> list[HandedText]:
 
 
 def _solution_variables(grading: Grading, file: HandedFile) -> dict[str, str]:
-    """Return the variables of the solution's file. Raises NumalabError."""
     folder = grading.installation.solution_folder(grading.lab.name)
     try:
         return placement.read_placement(need_solution_text(folder, file.name), file.variables)
@@ -184,7 +182,6 @@ def _runtimes_of(grading: Grading, file: HandedFile) -> dict[str, Path]:
 
 
 def _programs_of(grading: Grading, file: HandedFile) -> list[Path]:
-    """Return the programs that are run under a file."""
     if file.kind == "policy":
         return [grading.program(HANDOUT)]
     if file.kind == "groups":

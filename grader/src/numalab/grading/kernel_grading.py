@@ -54,15 +54,9 @@ from numalab.evidence.repeats import (
 )
 from numalab.evidence.run_formats import AnyRunRecord, TimingRun, WhyLeftOut
 from numalab.files import read_json, write_json
-from numalab.grading.file_choice import choose_file
-from numalab.grading.handout import is_starting_code, unchanged_files
+from numalab.grading.file_choice import choose_file, is_starting_code, unchanged_files
 from numalab.grading.node_lock import NO_LOCK, NodeLock
-from numalab.grading.timing_reuse import (
-    OTHER_RECORD,
-    RECORD,
-    earlier_times,
-    fingerprints,
-)
+from numalab.grading.timing_reuse import OTHER_RECORD, RECORD, earlier_times, fingerprints
 from numalab.harness import monitor
 from numalab.harness.build import build_facts, build_kernel, build_targets
 from numalab.harness.sandbox import Sandbox, level_of
@@ -100,65 +94,48 @@ _WHY_AGAIN: dict[WhyLeftOut, str] = {
 
 @dataclass
 class Grading:
-    """What one grading has recorded so far, whole or interrupted.
+    """What one grading has recorded so far, whole or interrupted."""
 
-    Attributes:
-        installation, lab, language: what is graded.
-        variant: "submission", "handout" or "solution".
-        folder: the folder of the kernel that is graded.
-        effort: how much is measured.
-        node: the description of the machine on which the kernel runs.
-        progress: called with a phrase for each step.
-        parts: the parts whose kernel runs on this machine; empty: all of the lab.
-        timing_refused: why nothing may be timed on this machine; None: it may.
-        place: where programs run: this machine or a virtual machine.
-        machine: what a virtual machine stands for; None: this is the local machine.
-        sandbox: what workers and compilers run in on the local machine; None: nothing.
-        node_lock: shared with other gradings on this machine, exclusive while times are taken.
-        wait_for_node: waits for the exclusive lock; called before anything is timed.
-        earlier: folders with records of earlier gradings of the same, the newest first.
-        no_vms: no virtual machine may be booted.
-        afresh: times of earlier gradings don't count.
-        explanation: what the student writes about the result.
-        controls: runs of numalab's own programs that serve all kernels of a call, by name.
-        record: the record so far.
-        parsed: evidence of its runs, as far as it has been read.
-        spent_s: seconds by activity.
-        paused_s: how long the machine stood still while the monitor ran.
-        is_held_up: the machine paused in the newest run, however often that was repeated.
-        held_up: rounds of timing that were lost to pauses.
-        retried: kind, part and role (or reason) of runs that were repeated and are not again.
-        seed: from which n and the traced pages follow, the same for tracing and placement, whose
-            evidence is put together.
-    """
-
+    # installation, lab, language: what is graded.
     installation: Installation
     lab: Lab
     language: str
-    variant: str
-    folder: Path
-    effort: Effort
-    node: Json
-    progress: StepReport
+    variant: str  # "submission", "handout" or "solution"
+    folder: Path  # the folder of the kernel that is graded
+    effort: Effort  # how much is measured
+    node: Json  # the description of the machine on which the kernel runs
+    progress: StepReport  # called with a phrase for each step
+    # The parts whose kernel runs on this machine; empty: all of the lab.
     parts: tuple[str | None, ...] = ()
-    timing_refused: str | None = None
+    timing_refused: str | None = None  # why nothing may be timed on this machine; None: it may
+    # Where programs run: this machine or a virtual machine.
     place: monitor.Place = monitor.THIS_MACHINE
+    # What a virtual machine stands for; None: this is the local machine.
     machine: ShownMachine | None = None
+    # What workers and compilers run in on the local machine; None: nothing.
     sandbox: Sandbox | None = None
+    # Shared with other gradings on this machine, exclusive while times are taken.
     node_lock: NodeLock = NO_LOCK
+    # Waits for the exclusive lock; called before anything is timed.
     wait_for_node: Callable[[], None] = lambda: None
+    # Folders with records of earlier gradings of the same, the newest first.
     earlier: Sequence[Path] = ()
-    no_vms: bool = False
-    afresh: bool = False
-    explanation: str = ""
+    no_vms: bool = False  # no virtual machine may be booted
+    afresh: bool = False  # times of earlier gradings don't count
+    explanation: str = ""  # what the student writes about the result
+    # Runs of numalab's own programs that serve all kernels of a call, by name.
     controls: dict[str, list[AnyRunRecord]] = field(default_factory=dict)
-    record: SessionRecord = field(init=False)
-    parsed: Parsed = field(default_factory=dict)
-    spent_s: dict[str, float] = field(default_factory=dict)
-    paused_s: float = 0.0
+    record: SessionRecord = field(init=False)  # the record so far
+    parsed: Parsed = field(default_factory=dict)  # evidence of its runs, as far as it has been read
+    spent_s: dict[str, float] = field(default_factory=dict)  # seconds by activity
+    paused_s: float = 0.0  # how long the machine stood still while the monitor ran
+    # The machine paused in the newest run, however often that was repeated.
     is_held_up: bool = False
-    held_up: int = 0
+    held_up: int = 0  # rounds of timing that were lost to pauses
+    # Kind, part and role (or reason) of runs that were repeated and are not again.
     retried: set[tuple[str, str | None, str]] = field(default_factory=set)
+    # From which n and the traced pages follow, the same for tracing and placement, whose evidence
+    # is put together.
     seed: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
@@ -193,7 +170,6 @@ class Grading:
 
     @property
     def threads(self) -> int:
-        """Return the number of threads that workers get: one per core of the machine."""
         return int(self.node["cores"])
 
     @property
@@ -219,7 +195,6 @@ class Grading:
 
     @contextlib.contextmanager
     def spending(self, activity: str) -> Iterator[None]:
-        """Add the time of a block to spent_s."""
         start = time.monotonic()
         try:
             yield
@@ -244,7 +219,6 @@ class Grading:
         self.parsed.pop(id(run), None)
 
     def verdict(self) -> Verdict:
-        """Judge what has been recorded so far."""
         with self.spending("judging"):
             return judge.judge(self.lab, self.evidence)
 
@@ -277,7 +251,6 @@ class Grading:
         return self.installation.worker(self.lab.name, self.language, variant + suffix)
 
     def build_own(self, *roles: str) -> None:
-        """Build numalab's own programs of these roles. Raises NumalabError."""
         with self.spending("build"):
             build_targets(self.installation, sorted({self.program(role).name for role in roles}))
 
@@ -303,7 +276,8 @@ class Grading:
         **facts: Any,
     ) -> bool:
         """Run the monitor, repeat the run where it says nothing of the kernel, and keep all on
-        record.
+        record. Returns whether all that it started came to its end. Raises Interrupted (Ctrl-C) and
+        NumalabError (numalab failed, and that is not the student's doing).
 
         Args:
             kind: of the run.
@@ -312,13 +286,6 @@ class Grading:
                 in the submission's place.
             pus: numbers of the PUs that it may use; empty: all.
             facts: what else the record says of the run.
-
-        Returns:
-            Whether all that it started came to its end.
-
-        Raises:
-            Interrupted: Ctrl-C.
-            NumalabError: numalab failed, and that is not the student's doing.
         """
         sandboxed = [] if self.sandbox is None else self.sandbox.monitor_options()
         run = monitor.MonitorRun(
@@ -335,7 +302,6 @@ class Grading:
         return record is not None and all(outcome.status == "ok" for outcome in outcomes(record))
 
     def _solution_run(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
-        """Return the same run with the solution in the submission's place. Raises NumalabError."""
         self.build_own_for(kind)
         program = self.program(SOLUTION, kind.program)
         return monitor.replace_submission(run, SOLUTION, program)
@@ -355,15 +321,16 @@ class Grading:
         baseline_run: Callable[[], monitor.MonitorRun],
     ) -> AnyRunRecord | None:
         """Return the record of a run that counts, and decide by a baseline who is at fault where
-        numalab failed in a run of the student's program.
-
-        Returns None where the monitor gave no record and the student's program is at fault. Raises
-        NumalabError where it is not.
-        """
+        numalab failed in a run of the student's program. Returns None where the monitor gave no
+        record and the student's program is at fault. Raises NumalabError where it is not."""
         if not monitor.is_of_submission(run):
             return self._run_until_valid(kind, run)
         for attempt in range(1, MAX_ATTEMPTS + 1):
-            record, lost = self._try_run(kind, run)
+            record, lost = None, ""
+            try:
+                record = self._run_until_valid(kind, run)
+            except monitor.NoRecord as error:
+                lost = str(error)
             if record is not None and (
                 self.is_held_up or not (failed_for_kit(record) or ended_at_start(record))
             ):
@@ -372,7 +339,7 @@ class Grading:
                 break
             if not self._baseline_succeeds(baseline_run):
                 if record is None:
-                    raise lost or NumalabError("the monitor gave no record")
+                    raise monitor.NoRecord(lost)
                 monitor.check_room(run, self.place, STARTED_BYTES)
                 excuse_submission(record)
                 break
@@ -380,7 +347,10 @@ class Grading:
             reason = f"kit_failed {run.facts.get('file', '')}"
             retry = (kind.name, None if record is None else record.part, reason)
             if attempt == MAX_ATTEMPTS or retry in self.retried:
-                self._blame_submission(record, lost)
+                if record is None:
+                    self.record.monitor_lost = lost
+                else:
+                    blame_submission(record)
                 break
             if record is not None:
                 record.tried_again = "kit_failed"
@@ -389,28 +359,11 @@ class Grading:
             self.progress(f"once more, since {_WHY_AGAIN['kit_failed']}{self.place_words}")
         return record
 
-    def _try_run(
-        self, kind: Kind[Any], run: monitor.MonitorRun
-    ) -> tuple[AnyRunRecord | None, monitor.NoRecord | None]:
-        """Return the record of a valid run, or the error where the monitor gave none."""
-        try:
-            return self._run_until_valid(kind, run), None
-        except monitor.NoRecord as error:
-            return None, error
-
-    def _blame_submission(self, record: AnyRunRecord | None, lost: monitor.NoRecord | None) -> None:
-        if record is not None:
-            blame_submission(record)
-        elif lost is not None:
-            self.record.monitor_lost = str(lost)
-
     def _run_until_valid(self, kind: Kind[Any], run: monitor.MonitorRun) -> AnyRunRecord:
         """Return the record of a run that counts: repeat it after pauses, and once where it was
-        late or disturbed. Records of the runs before it are kept, too.
-
-        A repeated round of timing is marked (`second_try`) where its repetition could be the
-        submission's doing. Raises Interrupted and NumalabError.
-        """
+        late or disturbed. Records of the runs before it are kept, too. A repeated round of timing
+        is marked (`second_try`) where its repetition could be the submission's doing. Raises
+        Interrupted and NumalabError."""
         is_round = kind is GENERATION
         pauses, is_repeated, is_second_try, self.is_held_up = 0, False, False, False
         while True:

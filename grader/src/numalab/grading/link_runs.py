@@ -1,17 +1,13 @@
 """Run a kernel as an MPI job on two virtual machines, and count the bytes that it puts on the link.
 
-Counted are all Ethernet frames that machine 1 has sent, by the relay between the two, a process on
-this machine. Rank 0 gets items of random bits, and what rank 1 has in the end is read from machine
-2. So whatever the program does, items that are correct there have crossed the link, and in no fewer
-bits. Both machines are booted for this one job. Launcher and ranks run as another user on both, who
-sees the system's folders, the program and the items.
-
-What could be an artefact is excluded: items that are alike or follow from a seed (they are random);
-items that are on machine 2 already (only machine 1 gets them); unused slots full of zeros, which
-would compress well (they are random, too); a rank that only claims to have the items (they are
-read). One thing is not the kernel's fault: TCP sends a segment twice where an emulated machine
-answers late. So a job that fails is run twice, the better run counts, and it counts only if the
-solution has not failed either.
+The relay between the two, a process on this machine, counts all Ethernet frames that machine 1
+sends. Rank 0 gets items of random bits, and what rank 1 has in the end is read from machine 2. So
+whatever the program does, items that are correct there have crossed the link, in no fewer bits.
+Both machines are booted for this one job. Launcher and ranks run as another user, who sees the
+system's folders, the program and the items. Only machine 1 gets the items, and unused slots are
+random, too, since zeros would compress well. One thing is not the kernel's fault: TCP sends a
+segment twice where an emulated machine answers late. So a job that fails is run twice, the better
+run counts, and it counts only if the solution has not failed either.
 """
 
 from __future__ import annotations
@@ -51,13 +47,10 @@ class _TooMuchOutput(Exception):
 
 @dataclass
 class _LimitedOutput:
-    """The output of a command, up to a limit."""
-
     most_bytes: int
     data: bytearray
 
     def take(self, data: bytes) -> None:
-        """Append output. Raises _TooMuchOutput."""
         self.data += data
         if len(self.data) > self.most_bytes:
             raise _TooMuchOutput
@@ -65,15 +58,10 @@ class _LimitedOutput:
 
 @dataclass(frozen=True)
 class Payload:
-    """The items that a job sends.
+    """The items that a job sends."""
 
-    Attributes:
-        lengths: how many numbers each item has.
-        slots: SLOT_BYTES for each item, used or not.
-    """
-
-    lengths: array.array[int]
-    slots: bytes
+    lengths: array.array[int]  # how many numbers each item has
+    slots: bytes  # SLOT_BYTES for each item, used or not
 
     @property
     def payload_bytes(self) -> int:
@@ -85,17 +73,14 @@ class Payload:
 
 
 def draw_payload(count: int) -> Payload:
-    """Return so many items of random lengths and bits."""
     most = SLOT_BYTES // NUMBER_BYTES
     lengths = array.array("i", (1 + byte % most for byte in os.urandom(count)))
     return Payload(lengths, os.urandom(count * SLOT_BYTES))
 
 
 def compare(payload: Payload, got: bytes) -> tuple[int, WrongItem | None]:
-    """Count the items that are not as they should be. Returns their number and the first one.
-
-    got: lengths and slots, as Payload.content has them; what is missing at the end is wrong.
-    """
+    """Count the items that are not as they should be. Returns their number and the first one. got:
+    lengths and slots, as Payload.content has them; what is missing at the end is wrong."""
     count = len(payload.lengths)
     head = count * payload.lengths.itemsize
     lengths = array.array("i")
@@ -109,18 +94,13 @@ def compare(payload: Payload, got: bytes) -> tuple[int, WrongItem | None]:
             continue
         wrong += 1
         if first is None:
+            pairs = zip(slots[used], payload.slots[used], strict=True)
+            byte = next((byte for byte, (one, other) in enumerate(pairs) if one != other), None)
+            number = None if byte is None else byte // NUMBER_BYTES
             first = WrongItem(
-                item=item, length=lengths[item], expected_length=length,
-                number=_first_number(payload.slots, slots, used),
-            )  # fmt: skip
+                item=item, length=lengths[item], expected_length=length, number=number
+            )
     return wrong, first
-
-
-def _first_number(expected: bytes, got: bytes, used: slice) -> int | None:
-    for number, start in enumerate(range(used.start, used.stop, NUMBER_BYTES)):
-        if expected[start : start + NUMBER_BYTES] != got[start : start + NUMBER_BYTES]:
-            return number
-    return None
 
 
 def run_on_link(grading: Grading, part: str | None) -> None:
@@ -140,7 +120,6 @@ def run_on_link(grading: Grading, part: str | None) -> None:
 
 
 def _run(grading: Grading, role: str, part: str | None) -> LinkJob:
-    """Run one job and record it. Raises NumalabError where the machines can't be booted."""
     assert isinstance(grading.place, VirtualPlace)
     ending = "" if role == SUBMISSION else ", with the solution"
     grading.progress(f"{part}: sending items from node to node{ending}")
@@ -163,20 +142,9 @@ def run_job(
     environment: Mapping[str, str],
     limit_s: float = LIMIT_S,
 ) -> Json:
-    """Run a job on a cluster of two virtual machines, which may be of no use afterwards.
-
-    Args:
-        program: of both ranks.
-        words: of the command that runs the job as another user (VirtualPlace.job_words).
-        limit_s: after which it is ended.
-
-    Returns:
-        The fields of LinkJob that other runs don't have.
-
-    Raises:
-        PlaceLost: the machines can't even hold the program.
-        NumalabError: mpiexec can't run there.
-    """
+    """Run a job on two virtual machines, which may be of no use afterwards. words: of the command
+    that runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other
+    runs lack. Raises PlaceLost (the machines can't even hold the program) and NumalabError."""
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, sandbox = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(payload.content)

@@ -17,12 +17,9 @@ _LISTING = ("--Node", "--noheader", "--format=%n %N %T")
 
 def is_login_node() -> bool:
     """Return whether Slurm is installed here, no job is running, and this machine is not an idle
-    node of the cluster.
-
-    A workstation or a cluster node that waits for work is as good a place for times as a job. A
-    machine that sinfo does not list, lists as anything but idle, or can't tell about is not: others
-    work there, or a job may start any moment.
-    """
+    node of the cluster. A workstation or a cluster node that waits for work is as good a place for
+    times as a job. A machine that sinfo does not list, lists as anything but idle, or can't tell
+    about is not: others work there, or a job may start any moment."""
     if "SLURM_JOB_ID" in os.environ or not (sinfo := shutil.which("sinfo")):
         return False
     try:
@@ -35,10 +32,8 @@ def is_login_node() -> bool:
 
 
 def is_idle_node(listing: str, machine_name: str) -> bool:
-    """Return whether a listing of sinfo has this machine, and as idle wherever it has it.
-
-    listing: lines of host name, node name and state. host: this machine's name, with or without
-    its domain.
+    """Return whether a listing of sinfo has this machine, and as idle wherever it has it. listing:
+    lines of host name, node name and state. host: this machine's name, with or without its domain.
     """
     ours = {machine_name, machine_name.partition(".")[0]}
     states = [

@@ -13,12 +13,7 @@ from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy, parse_policy
 from numalab.machines.gallery import find_machine, known_names
 from numalab.machines.machine import Machine
-from numalab.modelling.speedups import (
-    ModelledSpeedup,
-    extrapolate,
-    modelled_speedups,
-    not_modelled,
-)
+from numalab.modelling.speedups import ModelledSpeedup, extrapolate, modelled_speedups, not_modelled
 
 
 def model_ungradable(

@@ -42,14 +42,12 @@ def plan_on(node: Json, text: str, name: str) -> RankPlan:
 
 
 def _read(grading: Grading, role: str, file: HandedFile) -> str:
-    """Return the text of the student's file, or of the solution's. Raises NumalabError."""
     if role == SUBMISSION:
         return grading.handed(file.name).text
     return need_solution_text(grading.installation.solution_folder(grading.lab.name), file.name)
 
 
 def _refuse(grading: Grading, role: str, part: str | None, name: str, why: str) -> None:
-    """Record that a launch has no meaning on this machine."""
     grading.record.runs.append(
         RanksRun(
             lab=grading.lab.name, part=part, team=1, role=role, ranks=(),

@@ -75,18 +75,12 @@ def _shared_lock_file(path: Path) -> int:
 
 
 def _lock(file: int, how: int, deadline_s: float, notify: Callable[[], None] | None) -> bool:
-    """Lock a file.
+    """Lock a file. Returns whether it holds the lock. Raises NoLocks (the file system has none).
 
     Args:
         how: LOCK_SH or LOCK_EX.
         deadline_s: until when it waits, by time.monotonic().
         notify: called once where it has to wait; None: it does not wait.
-
-    Returns:
-        Whether it holds the lock.
-
-    Raises:
-        NoLocks: the file system has none.
     """
     is_notified = False
     while True:
@@ -107,23 +101,14 @@ def _lock(file: int, how: int, deadline_s: float, notify: Callable[[], None] | N
 @dataclass
 class _FileLock:
     """A lock file and its turnstile. Both are opened anew each time, so that processes agree again
-    soon after the file has been removed.
+    soon after the file has been removed."""
 
-    Attributes:
-        path: the lock file.
-        opener: opens it; returns a descriptor.
-        limit_s: how long to wait for it, all times together.
-        is_stand_in: it stands for a file whose file system has no locks.
-        left_s: what is left of limit_s.
-        held: the descriptor while the lock is held.
-    """
-
-    path: Path
-    opener: Callable[[Path], int]
-    limit_s: float
-    is_stand_in: bool = False
-    left_s: float = field(init=False)
-    held: int | None = None
+    path: Path  # the lock file
+    opener: Callable[[Path], int]  # opens it; returns a descriptor
+    limit_s: float  # how long to wait for it, all times together
+    is_stand_in: bool = False  # it stands for a file whose file system has no locks
+    left_s: float = field(init=False)  # what is left of limit_s
+    held: int | None = None  # the descriptor while the lock is held
 
     def __post_init__(self) -> None:
         self.left_s = self.limit_s
@@ -150,7 +135,6 @@ class _FileLock:
         return self.held is not None
 
     def leave(self) -> None:
-        """Release the lock where it is held."""
         if self.held is not None:
             os.close(self.held)
             self.held = None
@@ -158,22 +142,15 @@ class _FileLock:
 
 @dataclass(frozen=True)
 class NodeLock:
-    """A grading's share of the machine.
+    """A grading's share of the machine."""
 
-    Attributes:
-        locks: the files it locks; empty: it shares the machine with no other. Where there are two,
-            all gradings lock them in the same order and start with none held, so that there is no
-            deadlock.
-    """
-
+    # The files it locks; empty: it shares the machine with no other. Where there are two, all
+    # gradings lock them in the same order and start with none held, so that there is no deadlock.
     locks: list[_FileLock] = field(default_factory=list)
 
     def take(self, how: int, note: Note) -> None:
-        """Lock all files, after releasing those that are held.
-
-        A file that can't be had is dropped, with a note. Raises OSError where the file that
-        VARIABLE names can't be opened.
-        """
+        """Lock all files, after releasing those that are held. A file that can't be had is dropped,
+        with a note. Raises OSError where the file that VARIABLE names can't be opened."""
         self.leave()
         for lock in list(self.locks):
             is_of_all = lock.path == NODE
@@ -216,7 +193,6 @@ class NodeLock:
         note("can't take turns with the gradings of this batch, which may disturb its times")
 
     def leave(self) -> None:
-        """Release all locks."""
         for lock in self.locks:
             lock.leave()
 
@@ -242,15 +218,9 @@ def lock_of_file(path: Path) -> NodeLock:
 
 @contextmanager
 def share_node(note: Note = _silent, exclusive: bool = False) -> Iterator[NodeLock]:
-    """Share this machine with other gradings for a block.
-
-    Args:
-        note: called where it has to wait.
-        exclusive: hold the locks exclusively throughout, as a command that takes times all along.
-
-    Raises:
-        UserError: the file that VARIABLE names can't be written.
-    """
+    """Share this machine with other gradings for a block. note: called where it has to wait.
+    exclusive: hold the locks exclusively throughout, as a command that takes times all along.
+    Raises UserError (the file that VARIABLE names can't be written)."""
     name = os.environ.get(VARIABLE)
     node_lock = lock_of_file(Path(name)) if name and name != DISABLED else NodeLock()
     if name != DISABLED:

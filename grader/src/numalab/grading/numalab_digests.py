@@ -8,6 +8,9 @@ Everything else, such as prose, pages and commands, is in neither. Both digests 
 (code_forms.py). The path of a file counts only where numalab finds the file by its name: in a lab,
 a solution, and among machines. So a digest does not change with a comment, a docstring, or a file
 that is moved or renamed along with the includes, imports and lists that name it.
+
+former_digests.toml, which grader/bench/former_digests.py writes, has digests of earlier versions
+that are proved to measure alike.
 """
 
 from __future__ import annotations
@@ -22,12 +25,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from numalab.errors import NumalabError
 from numalab.grading import code_forms
-from numalab.grading.code_forms import Form, Resolver, form_of, values_text
-from numalab.grading.known_forms import forms_of, text_of_sources
+from numalab.grading.code_forms import (
+    Form,
+    Resolver,
+    form_of,
+    forms_of,
+    text_of_sources,
+    values_text,
+)
 from numalab.installation import Installation
 from numalab.labs import code_tokens
 from numalab.labs.variants import FOLDER, lab_of_variant
+from numalab.toml_files.tables import read_table
 
 Counts = Literal["evidence", "verdict", "neither"]
 
@@ -59,18 +70,15 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "processes": ("evidence", "which variables of the shell reach what is built and run"),
     "virtual": ("evidence", "virtual nodes, where placement is seen"),
     "grading": ("evidence", "decides what is run, how often and where"),
-    "grading/audit.py": ("neither", "the command that proves the labs"),
+    "grading/audit.py": ("neither", "the command that proves labs and variants"),
     "grading/trial.py": ("neither", "set-up's own grading"),
-    "grading/variant_audit.py": ("neither", "the command that proves variants"),
     "grading/explanation.py": ("neither", "what students say of a result is kept beside it"),
     "grading/stored_gradings.py": ("verdict", "judges kept records"),
     "grading/graded.py": ("neither", "what is handed to who shows a verdict"),
     "grading/modelled.py": ("neither", "modelled times, which nobody grades"),
     "grading/own_files.py": ("neither", "where somebody's own files are put for her to edit"),
     "grading/numalab_digests.py": ("neither", "what it says of the kit is what the digests are"),
-    "grading/code_forms.py": ("neither", "as kit_digests.py"),
-    "grading/known_forms.py": ("neither", "as kit_digests.py"),
-    "grading/former_digests.py": ("neither", "as kit_digests.py"),
+    "grading/code_forms.py": ("neither", "as numalab_digests.py"),
     "judging": ("verdict", "rules, thresholds and the words of verdicts"),
     "judging/audit.py": ("neither", "the command that proves the labs"),
     "judging/effort.py": ("evidence", "how much is measured"),
@@ -143,28 +151,23 @@ _NOT_COUNTED = re.compile("|".join(map(fnmatch.translate, NOT_COUNTED)))
 
 @cache
 def counts_for(path: str) -> Counts:
-    """Return what a file counts for.
-
-    A lab.toml and a machine's file count for evidence by some of their keys, and a lab.toml as a
-    whole for the verdict. Python in a lab's folder is its rules.
-
-    path: from numalab's root, with '/'.
-    """
+    """Return what a file counts for. A lab.toml and a machine's file count for evidence by some of
+    their keys, and a lab.toml as a whole for the verdict. Python in a lab's folder is its rules.
+    path: from numalab's root, with '/'."""
     if _NOT_COUNTED.match(path):
         return "neither"
     if path.startswith(f"{_PACKAGE}/"):
         inner = path.removeprefix(f"{_PACKAGE}/")
-        return "neither" if not inner.endswith(".py") else _module_counts(inner)
+        names = [inner, *(parent.as_posix() for parent in Path(inner).parents)]
+        known = [MODULES[name][0] for name in names if name in MODULES]
+        if not inner.endswith(".py"):
+            return "neither"
+        return known[0] if known else "evidence"
     top = path.split("/")[0]
     if top == "labs" and path.endswith(".py"):
         return "verdict"
     is_source = path in _BUILD or top in ("common", "labs", "solutions")
     return "evidence" if is_source else "neither"
-
-
-def _module_counts(inner: str) -> Counts:
-    names = [inner, *(parent.as_posix() for parent in Path(inner).parents)]
-    return next((MODULES[name][0] for name in names if name in MODULES), "evidence")
 
 
 def measured_by(installation: Installation, lab: str) -> str:
@@ -232,10 +235,8 @@ def _digest(
     make: Callable[[str, bytes], Form],
     is_counted: Callable[[str], bool] = lambda name: True,
 ) -> str:
-    """Return the digest of the files that are counted; others are there to be referred to.
-
-    make: makes the form of a path and content.
-    """
+    """Return the digest of the files that are counted; others are there to be referred to. make:
+    makes the form of a path and content."""
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
     forms = forms_of(installation, files, make, maker)
@@ -294,3 +295,35 @@ def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         if "at_least_of_lightspeed" in criterion:  # however much
             run["needs_probe"] = True
         yield values_text(run)
+
+
+# ---- former digests ------------------------------------------------------------------------------
+
+
+FORMER_DIGESTS = Path("grader", "src", "numalab", "grading", "former_digests.toml")
+
+
+def known_as(installation: Installation, lab: str) -> tuple[str, ...]:
+    """Return the digest by which a lab is measured now, and behind it the former ones that lead to
+    it, directly or through others. Raises OSError and NumalabError."""
+    known = [measured_by(installation, lab)]
+    rows = _rows(installation)
+    for digest in known:  # which grows
+        known += [old for old, new in rows if new == digest and old not in known]
+    return tuple(known)
+
+
+def _rows(installation: Installation) -> list[tuple[str, str]]:
+    """Return pairs of an old and a new digest; none where a copy of the kit has no such file."""
+    if not (installation.root / FORMER_DIGESTS).is_file():
+        return []
+    top = read_table(installation.root / FORMER_DIGESTS, NumalabError, None)
+    rows = []
+    for revision in top.values:
+        table = top.table(revision, None)
+        for lab in table.values:
+            digests = table.texts(lab)
+            if len(digests) != 2:
+                table.fail("an old and a new digest are wanted", lab)
+            rows.append((digests[0], digests[1]))
+    return rows

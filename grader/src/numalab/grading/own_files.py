@@ -38,10 +38,8 @@ _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
     """Make the user's folder with the labs that it lacks, and bring up to date what was not edited.
-    In a clone there is nothing to make.
-
-    note: called with a line that says where files are. Raises NumalabError.
-    """
+    In a clone there is nothing to make. note: called with a line that says where files are. Raises
+    NumalabError."""
     if installation.work is None:
         _bring_up_to_date(installation, labs, note)
         return
@@ -80,7 +78,6 @@ def _edited(installation: Installation, lab: Lab) -> list[str]:
 def _bring_up_to_date(
     installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]
 ) -> None:
-    """Replace starting code of earlier releases. Raises NumalabError."""
     for lab in labs:
         given, own = installation.given_folder(lab.name), installation.own_folder(lab.name)
         for name in _edited(installation, lab) if given != own else ():
@@ -93,7 +90,6 @@ def _bring_up_to_date(
 def _bring(
     installation: Installation, lab: Lab, given: Path, own: Path, note: Callable[[str], None]
 ) -> None:
-    """Replace a file that is starting code of an earlier release. Raises OSError."""
     try:
         content = read_plain(own, _LARGEST_FILE)
     except (FileNotFoundError, NotPlain):  # it was removed, or is a link to somewhere else
@@ -194,7 +190,6 @@ def _git(installation: Installation, *words: str) -> str | None:
 
 
 def _read_only(installation: Installation, lab: Lab) -> list[str]:
-    """Return the names of a lab's files that are read and not edited."""
     headers = sorted(path.name for path in installation.lab_folder(lab.name).glob("*.h"))
     return ["README.md", *headers]
 

@@ -83,12 +83,8 @@ def pool_of(node: Json) -> tuple[int, int]:
 
 
 def measure_rates(grading: Grading) -> None:
-    """Measure all that models of the lab's parts are compared with.
-
-    Raises:
-        Interrupted: what was measured until then is on record.
-        NumalabError: the probe can't be built.
-    """
+    """Measure all that models of the lab's parts are compared with. Raises Interrupted (what was
+    measured until then is on record) and NumalabError (the probe can't be built)."""
     for part in grading.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
             if planner.needs_rates(runs.kind, grading.lab, grading.evidence, part):
@@ -116,7 +112,6 @@ class _Rates(Protocol[Run]):
 
 
 def _measure(grading: Grading, part: str | None, rates: _Rates[Any]) -> None:
-    """Measure one kind of rates, from where an earlier kernel or file of the call stopped."""
     grading.progress("building what measures rates")
     build_targets(grading.installation, [grading.installation.probe.name])
     name = f"{grading.lab.name} {rates.kind.name} {grading.effort.quick}"
@@ -146,7 +141,6 @@ def _measure(grading: Grading, part: str | None, rates: _Rates[Any]) -> None:
 def _take_rounds(
     grading: Grading, part: str | None, rates: _Rates[Any], run: ReferenceRatesRun | SaturationRun
 ) -> None:
-    """Take rounds until the judge has decided or the time budget is spent."""
     effort, began = grading.effort, time.monotonic()
     while planner.needs_rates(rates.kind, grading.lab, grading.evidence, part):
         taken, spent_s = len(run.generations), time.monotonic() - began
@@ -222,8 +216,6 @@ class _UnseenLoops(_Rates[ReferenceRatesRun]):
 
 
 class _ThreadRates(_Rates[SaturationRun]):
-    """The rate of a triad over threads of one NUMA node."""
-
     kind = SATURATION
     what = "timing threads of one NUMA node"
 
@@ -244,6 +236,5 @@ class _ThreadRates(_Rates[SaturationRun]):
         run.generations.append(SaturationRound(processes=self._rates_of(run, counts)))
 
     def _rates_of(self, run: SaturationRun, counts: Sequence[int]) -> list[ProbedProcess]:
-        """A process for each number of threads, in random order."""
         shuffled = random.SystemRandom().sample(counts, len(counts))
         return [_probed(self.grading, run, (TRIAD,), self.places, count) for count in shuffled]

@@ -15,22 +15,16 @@ from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.evidence.format import OtherPlaces, ShownMachine
 from numalab.evidence.record import Json
 from numalab.grading.explanation import keep_explanation
-from numalab.grading.file_choice import choose_file, taken_words
+from numalab.grading.file_choice import choose_file, edited_languages, taken_words
 from numalab.grading.grade import grade
 from numalab.grading.graded import GradedKernel
-from numalab.grading.handout import edited_languages
 from numalab.grading.kernel_grading import Grading
 from numalab.grading.login_node import is_login_node, refusal
 from numalab.grading.modelled import model_ungradable
 from numalab.grading.node_lock import NO_LOCK, NodeLock
 from numalab.grading.own_files import keep_starting_code, provide
 from numalab.grading.vm_gradings import grade_on_vms
-from numalab.harness.build import (
-    MPI_REMEDY,
-    build_targets,
-    configure,
-    mpi_library,
-)
+from numalab.harness.build import MPI_REMEDY, build_targets, configure, mpi_library
 from numalab.harness.build_folder import drop_foreign_build
 from numalab.harness.kernel_texts import misnamed_kernels
 from numalab.harness.monitor import describe_node
@@ -51,49 +45,36 @@ from numalab.words import StepReport
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be graded, and how.
-
-    Attributes:
-        labs: the labs.
-        language: "c", "fortran", "all", or "edited", which leaves out the kernel that is still
-            starting code while the other is not.
-        variant: "submission", "handout" or "solution".
-        submission: folder with a folder for each lab; None: the learner's own files.
-        size: of arrays: "quick", "default" or "published".
-        quick: measure less.
-        force: take times on a login node, too.
-        named_machines: virtual machines on which placement is graded; empty: those of the lab, as
-            far as they are needed.
-        no_vms: boot no virtual machine, not even for what this machine can't show.
-        is_chosen: the user named the labs.
-        no_times: why no times are taken; None: they are. Without times the grading is not kept, so
-            that a timing that is undecided continues later.
-        sandbox: what kernels are compiled and run in on this machine; None: nothing.
-        node_lock: shared with other gradings on this machine.
-        afresh: times of earlier gradings don't count.
-        earlier: folders with a record per language of earlier gradings, the newest first; their
-            times count where the program is the same.
-    """
+    """What is to be graded, and how."""
 
     labs: Sequence[Lab]
+    # "c", "fortran", "all", or "edited", which leaves out the kernel that is still starting code
+    # while the other is not.
     language: str
-    variant: str
+    variant: str  # "submission", "handout" or "solution"
+    # Folder with a folder for each lab; None: the learner's own files.
     submission: Path | None = None
-    size: str = "default"
-    quick: bool = False
-    force: bool = False
+    size: str = "default"  # of arrays: "quick", "default" or "published"
+    quick: bool = False  # measure less
+    force: bool = False  # take times on a login node, too
+    # Virtual machines on which placement is graded; empty: those of the lab, as far as they are
+    # needed.
     named_machines: Sequence[Machine] = ()
-    no_vms: bool = False
-    is_chosen: bool = True
+    no_vms: bool = False  # boot no virtual machine, not even for what this machine can't show
+    is_chosen: bool = True  # the user named the labs
+    # Why no times are taken; None: they are. Without times the grading is not kept, so that a
+    # timing that is undecided continues later.
     no_times: str | None = None
+    # What kernels are compiled and run in on this machine; None: nothing.
     sandbox: Sandbox | None = None
-    node_lock: NodeLock = NO_LOCK
-    afresh: bool = False
+    node_lock: NodeLock = NO_LOCK  # shared with other gradings on this machine
+    afresh: bool = False  # times of earlier gradings don't count
+    # Folders with a record per language of earlier gradings, the newest first; their times count
+    # where the program is the same.
     earlier: Sequence[Path] = ()
 
     @property
     def is_own(self) -> bool:
-        """Tell whether the learner's own files are graded."""
         return self.variant == "submission" and self.submission is None
 
     @property
@@ -118,40 +99,28 @@ class Request:
 
 @dataclass(frozen=True)
 class Listener:
-    """Functions that are called as a grading goes on.
+    """Functions that are called as a grading goes on."""
 
-    Attributes:
-        start_progress: takes a title; returns a context manager whose value takes phrases for
-            steps.
-        note: takes a line that is shown next to the results.
-        keep_kernel: takes a kernel once it is graded, whole or interrupted. A NumalabError that it
-            raises, where something can't be stored, is reported in Graded and ends nothing.
-    """
-
+    # Takes a title; returns a context manager whose value takes phrases for steps.
     start_progress: Callable[[str], AbstractContextManager[StepReport]] = lambda title: nullcontext(
         lambda step: None
     )
+    # Takes a line that is shown next to the results.
     note: Callable[[str], None] = lambda text: None
+    # Takes a kernel once it is graded, whole or interrupted. A NumalabError that it raises, where
+    # something can't be stored, is reported in Graded and ends nothing.
     keep_kernel: Callable[[GradedKernel], None] = lambda kernel: None
 
 
 @dataclass(frozen=True)
 class Graded:
-    """Results of a request, all of them or those until it was interrupted.
+    """Results of a request, all of them or those until it was interrupted."""
 
-    Attributes:
-        kernels: a result per lab and language.
-        node: the description of this machine.
-        machines: what each virtual machine stood for, by name.
-        interrupted: not all was graded.
-        not_kept: why something could not be stored; None: all is.
-    """
-
-    kernels: list[GradedKernel]
-    node: Json
-    machines: dict[str, ShownMachine]
-    interrupted: bool
-    not_kept: str | None
+    kernels: list[GradedKernel]  # a result per lab and language
+    node: Json  # the description of this machine
+    machines: dict[str, ShownMachine]  # what each virtual machine stood for, by name
+    interrupted: bool  # not all was graded
+    not_kept: str | None  # why something could not be stored; None: all is
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -200,7 +169,6 @@ def chosen_languages(lab: Lab, choice: str) -> list[str]:
 def _kernels(
     installation: Installation, labs: Sequence[Lab], choice: str, note: Callable[[str], None]
 ) -> Iterator[tuple[Lab, str]]:
-    """Yield lab and language of each kernel to grade. choice: Request.language."""
     for lab in labs:
         chosen = choice
         if choice == "edited":
@@ -218,19 +186,12 @@ def _kernels(
 
 @dataclass(frozen=True)
 class KernelGradings:
-    """The gradings of one kernel on this machine and on virtual machines, and the verdict on all.
+    """The gradings of one kernel on this and on virtual machines, and the verdict on all."""
 
-    Attributes:
-        local: the grading on this machine.
-        vms: those on virtual machines.
-        verdict: of all of them.
-        interrupted: not all was observed.
-    """
-
-    local: Grading
-    vms: list[Grading]
-    verdict: Verdict
-    interrupted: bool
+    local: Grading  # the grading on this machine
+    vms: list[Grading]  # those on virtual machines
+    verdict: Verdict  # of all of them
+    interrupted: bool  # not all was observed
 
     @property
     def places(self) -> list[tuple[str, Grading]]:
@@ -252,16 +213,14 @@ def grade_kernel(
     places: VirtualPlaces,
     takes_times: bool = True,
 ) -> KernelGradings:
-    """Grade one kernel on this machine and then on virtual machines.
+    """Grade one kernel on this machine and then on virtual machines. Raises NumalabError and
+    UserError; an interrupt raises nothing.
 
     Args:
         grading: the one on this machine.
         machines: virtual machines; empty: those of the lab, as far as they are needed; None: none.
         places: boots them.
         takes_times: False: all but timing.
-
-    Raises:
-        NumalabError, UserError: the kernel can't be graded. An interrupt raises nothing.
     """
     try:
         verdict = grade(grading, takes_times)
@@ -392,6 +351,5 @@ def _not_kept(keep: Callable[[], None]) -> str | None:
 
 
 def _set_up_s() -> float:
-    """Return the seconds that the launcher took before it started this program."""
     started = float(os.environ.get("NUMALAB_STARTED", "0") or 0)
     return max(0.0, time.time() - started) if started else 0.0

@@ -42,29 +42,18 @@ _MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 @dataclass(frozen=True)
 class StoredGrading:
-    """One kernel's stored grading.
+    """One kernel's stored grading."""
 
-    Attributes:
-        path: its folder.
-        lab: the lab, as it is declared now.
-        record: of the machine itself.
-        local: evidence of the machine itself.
-        vms: evidence of virtual machines, by name.
-        machines: what each of them stands for, by name.
-        other_places: what was asked of virtual machines; None: nothing.
-    """
-
-    path: Path
-    lab: Lab
-    record: SessionRecord
-    local: Evidence
-    vms: Mapping[str, Evidence]
-    machines: Mapping[str, ShownMachine]
-    other_places: OtherPlaces | None
+    path: Path  # its folder
+    lab: Lab  # the lab, as it is declared now
+    record: SessionRecord  # of the machine itself
+    local: Evidence  # evidence of the machine itself
+    vms: Mapping[str, Evidence]  # evidence of virtual machines, by name
+    machines: Mapping[str, ShownMachine]  # what each of them stands for, by name
+    other_places: OtherPlaces | None  # what was asked of virtual machines; None: nothing
 
     @property
     def is_interrupted(self) -> bool:
-        """Tell whether not all was observed, on this or on virtual machines."""
         is_stopped = self.other_places is not None and self.other_places.interrupted_at is not None
         return is_stopped or self.local.interrupted
 
@@ -86,16 +75,14 @@ def _note(machine: ShownMachine) -> str:
 
 
 def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = False) -> StoredGrading:
-    """Read a stored grading.
+    """Read a stored grading. Raises UserError (there is no record, or it can't be judged by this
+    version).
 
     Args:
         path: an evidence.json, or the folder that holds one and on_MACHINE/ for each virtual
             machine.
         labs: by name.
         is_foreign: the records may be written by someone else, so their texts are checked.
-
-    Raises:
-        UserError: there is no record, or it can't be judged by this version.
     """
     file = path / FILE if path.is_dir() else path
     record = _read(file, is_foreign)

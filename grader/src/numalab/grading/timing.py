@@ -27,23 +27,15 @@ from numalab.words import CountedStep, StepReport
 
 @dataclass(frozen=True)
 class _Setup:
-    """How the processes of a round are started.
+    """How the processes of a round are started."""
 
-    Attributes:
-        programs: by role.
-        threads: of each process.
-        placement: variables in place of the lab's; None: the lab's.
-        options: more options of the monitor, by role.
-        is_of_file: placement or launch files are compared, with numalab's program under each.
-        extra_roles: roles whose failure does not end the round.
-    """
-
-    programs: dict[str, Path]
-    threads: int
-    placement: Mapping[str, str] | None
-    options: dict[str, list[str]]
+    programs: dict[str, Path]  # by role
+    threads: int  # of each process
+    placement: Mapping[str, str] | None  # variables in place of the lab's; None: the lab's
+    options: dict[str, list[str]]  # more options of the monitor, by role
+    # Placement or launch files are compared, with numalab's program under each.
     is_of_file: bool = False
-    extra_roles: tuple[str, ...] = ()
+    extra_roles: tuple[str, ...] = ()  # roles whose failure does not end the round
 
 
 def _setup(
@@ -118,10 +110,7 @@ def _time_round(
     effort = grading.effort
     kits = [role for role in setup.programs if setup.programs[role] != grading.program(SUBMISSION)]
     environment = monitor.worker_environment(
-        grading.lab,
-        setup.threads,
-        placement=setup.placement,
-        is_of_file=setup.is_of_file,
+        grading.lab, setup.threads, placement=setup.placement, is_of_file=setup.is_of_file
     )
 
     def options_of(roles: Sequence[str]) -> list[str]:
@@ -184,13 +173,11 @@ def _all_of(roles: Mapping[Timed, Sequence[str]]) -> set[str]:
 
 
 def _take_times_of(grading: Grading, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
-    """Take rounds until the judge has decided or the budget is spent.
-
-    After the least number of rounds the control takes part, to find out whether the machine or the
-    kernel keeps times undecided. Extra roles then drop out: the interval of their ratios needs no
-    more rounds, and no more processes run at a time. Their time does not count as spent. Until the
-    least number of rounds, time of a slow submission is accounted for separately.
-    """
+    """Take rounds until the judge has decided or the budget is spent. After the least number of
+    rounds the control takes part, to find out whether the machine or the kernel keeps times
+    undecided. Extra roles then drop out: the interval of their ratios needs no more rounds, and no
+    more processes run at a time. Their time does not count as spent. Until the least number of
+    rounds, time of a slow submission is accounted for separately."""
     effort, lab = grading.effort, grading.lab
     least = effort.min_replicates
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
@@ -239,16 +226,9 @@ def solution_grading(
 
 def time_solution(grading: Grading, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
     """Yield the evidence after each further round of numalab's own programs, without end; nothing
-    where a launch has no meaning on this machine.
-
-    Args:
-        grading: of the solution (solution_grading), with its programs built.
-        roles: those that are timed.
-
-    Raises:
-        NumalabError: also where the machine pauses again and again.
-        Interrupted: Ctrl-C.
-    """
+    where a launch has no meaning on this machine. Raises NumalabError (also where the machine
+    pauses again and again) and Interrupted (Ctrl-C). grading: of the solution (solution_grading),
+    with its programs built. roles: those that are timed."""
     setup = _setup(grading, timed, roles)
     while setup is not None:
         _time_round(grading, timed, setup, roles)

@@ -25,7 +25,7 @@ from numalab.evidence.read_record import load_record
 from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
 from numalab.evidence.run_formats import TimingRun
-from numalab.grading.former_digests import known_as
+from numalab.grading.numalab_digests import known_as
 from numalab.installation import Installation
 from numalab.judging import planner
 from numalab.judging.effort import Effort
@@ -88,19 +88,14 @@ def fingerprints(
     record: SessionRecord,
 ) -> tuple[str, ...]:
     """Return the fingerprint of a grading's times, and behind it those that it would have with
-    versions of numalab that are proved equal (former_digests.py).
+    versions of numalab that are proved equal (numalab_digests.known_as).
 
     It changes with anything that makes earlier rounds no longer count: numalab as far as evidence
     depends on it, how it was built, the program and files that are timed, the effort, and the kind
-    of machine. Rules and thresholds by which times are judged are not among it.
+    of machine. Rules and thresholds by which times are judged are not among it. Raises OSError and
+    NumalabError.
 
-    Args:
-        submission: the program that is timed.
-        record: the record so far.
-
-    Raises:
-        OSError, NumalabError.
-    """
+    submission: the program that is timed. record: the record so far."""
     # Where placements or launches are compared, numalab's own program runs under them.
     is_kits = lab.timed_placements is not None or all(timed.slow for timed in planner.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
@@ -122,27 +117,17 @@ def fingerprints(
 
 @dataclass(frozen=True)
 class Earlier:
-    """Rounds with which a grading begins.
+    """Rounds with which a grading begins."""
 
-    Attributes:
-        runs: the rounds, oldest first.
-        taken: how many of them are from which gradings.
-    """
-
-    runs: Sequence[TimingRun] = ()
-    taken: Sequence[EarlierTimes] = ()
+    runs: Sequence[TimingRun] = ()  # the rounds, oldest first
+    taken: Sequence[EarlierTimes] = ()  # how many of them are from which gradings
 
 
 def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
-    """Return the rounds of the first record with a fingerprint among `now`.
-
-    There are none where a process did not come to its end while it was timed: that may have been
-    the machine's fault, so all times are taken anew.
-
-    Args:
-        folders: of gradings that are kept, the newest first; each has the rounds of those before.
-        now: fingerprints of the present grading.
-    """
+    """Return the rounds of the first record with a fingerprint among `now`. There are none where a
+    process did not come to its end while it was timed: that may have been the machine's fault, so
+    all times are taken anew. folders: of gradings that are kept, the newest first; each has the
+    rounds of those before. now: fingerprints of the present grading."""
     for folder in folders:
         for name in (RECORD, OTHER_RECORD):
             with contextlib.suppress(NumalabError):

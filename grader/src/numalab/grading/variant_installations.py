@@ -70,16 +70,13 @@ def make_variant(
 def made_installation(
     installation: Installation, name: str, seed: Seed, digest: str, write: Callable[[Path], None]
 ) -> Installation:
-    """Return the installation of a variant, made where it is missing.
+    """Return the installation of a variant, made where it is missing. Raises NumalabError.
 
     Args:
         name: of the variant.
         digest: of its files, part of the folder's name, since a build keeps starting code and
             objects.
         write: writes the lab and its solution below a root; may raise OSError.
-
-    Raises:
-        NumalabError.
     """
     parent = installation.build_root / "variants"
     root = parent / f"{name}-{seed.number}-{digest[:12]}"
@@ -131,7 +128,6 @@ def _put_in_place(begun: Path, root: Path) -> None:
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files, by their paths below a folder. Raises OSError."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,7 +143,6 @@ def the_lab(made: Installation, variant: Variant) -> Lab:
 
 
 def ticket_text(lab: str, seed: Seed) -> str:
-    """Return the text of a variant's ticket."""
     return (
         "# Whose variant this is. Hand it in with the files beside it, as it is.\n"
         f'lab = "{lab}"\nfor = {json.dumps(seed.owner)}\ncode = "{seed.code}"\n'
@@ -220,16 +215,9 @@ def lab_of_named_variant(installation: Installation, name: str) -> str:
 def load_variant(
     installation: Installation, lab: str, parent: Path | None = None
 ) -> tuple[Installation, Lab]:
-    """Return installation and lab of a student's variant.
-
-    Args:
-        lab: name of the lab that it is a variant of.
-        parent: folder that holds the variant's; None: that of the user's own variants.
-
-    Raises:
-        UserError: there is no variant, or its ticket is not valid.
-        NumalabError.
-    """
+    """Return installation and lab of a student's variant. lab: name of the lab that it is a variant
+    of. parent: folder that holds the variant's; None: that of the user's own variants. Raises
+    UserError (there is no variant, or its ticket is not valid) and NumalabError."""
     folder = (parent or installation.variants_root) / variant_name(lab)
     if not folder.is_dir():
         raise UserError(

@@ -1,4 +1,5 @@
-"""Grade kernels on virtual machines, which show placement and never time."""
+"""Grade kernels on virtual machines, which show placement and never time, and describe the machines
+that answers are about."""
 
 from __future__ import annotations
 
@@ -9,8 +10,9 @@ from pathlib import Path
 from msgspec import structs
 
 from numalab.errors import Interrupted, NumalabError, UserError
-from numalab.evidence.format import OtherPlaces
-from numalab.evidence.record import SUBMISSION
+from numalab.evidence.format import OtherPlaces, SeededNode
+from numalab.evidence.record import SUBMISSION, Json
+from numalab.evidence.refused import recorded_node
 from numalab.grading.collect_evidence import gather_evidence
 from numalab.grading.handed_files import gather_placements
 from numalab.grading.kernel_grading import Grading
@@ -18,8 +20,11 @@ from numalab.judging.judge import sound_parts
 from numalab.judging.places import can_run, verdict_over, vm_requests
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
+from numalab.labs.seeded_answers import answer_files
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
+from numalab.machines.structure import structure_of_node
+from numalab.virtual.node_cache import described_node
 from numalab.virtual.place import NodeEnded, PlaceLost, VirtualPlace, VirtualPlaces
 from numalab.words import listed
 
@@ -36,18 +41,13 @@ class KernelEndsNode(Exception):
 
 
 def gather_on_vm(grading: Grading, place: VirtualPlace, parts: tuple[str | None, ...]) -> Grading:
-    """Gather evidence on a virtual machine.
+    """Gather evidence on a virtual machine. Returns the grading on the virtual machine. Raises
+    Interrupted and NumalabError.
 
     Args:
         grading: the one on this machine, in which the kernel was built and checked.
         place: the virtual machine.
         parts: whose kernel is run there; none: only files are tried.
-
-    Returns:
-        The grading on the virtual machine.
-
-    Raises:
-        Interrupted, NumalabError.
     """
     there = replace(
         grading,
@@ -81,17 +81,17 @@ def _gather(
     places: VirtualPlaces,
 ) -> Grading:
     """Gather evidence on a virtual machine, and boot it a second time where it is lost on the way.
-
     Raises KernelEndsNode where it ended both times while the kernel ran. The next kernel gets a
-    virtual machine that is booted anew.
-    """
+    virtual machine that is booted anew."""
     is_by_kernel = True
     for is_last in (False, True):
         try:
             return gather_on_vm(grading, places.get(machine, programs, grading.progress), parts)
         except PlaceLost as error:
             places.drop(machine.name)
-            is_by_kernel &= isinstance(error, NodeEnded) and _runs_kernel(error.command)
+            is_by_kernel &= isinstance(error, NodeEnded) and any(
+                word.startswith(f"{SUBMISSION}=") for word in error.command
+            )
             if is_last:
                 if is_by_kernel:
                     raise KernelEndsNode(_ENDED.format(name=machine.name)) from error
@@ -100,26 +100,17 @@ def _gather(
     raise AssertionError("the last one returns or raises")
 
 
-def _runs_kernel(command: Sequence[str]) -> bool:
-    """Tell whether a command of the monitor runs the student's kernel."""
-    return any(word.startswith(f"{SUBMISSION}=") for word in command)
-
-
 def grade_on_vms(
     grading: Grading, machines: Sequence[Machine], places: VirtualPlaces
 ) -> tuple[Verdict, list[Grading]]:
-    """Grade a kernel on virtual machines, once it was graded on this machine.
+    """Grade a kernel on virtual machines, once it was graded on this machine. Returns the verdict
+    over all machines, and the gradings on virtual machines. Raises Interrupted with both, as far
+    as they came, as its arguments.
 
     Args:
         grading: the one on this machine; its record notes which machines could not be graded on.
         machines: on which it is graded; empty: those of the lab, for criteria that are graded on
             them in any case, and the first of them for criteria that this machine can't show.
-
-    Returns:
-        The verdict over all machines, and the gradings on virtual machines.
-
-    Raises:
-        Interrupted: with both, as far as they came, as its arguments.
     """
     installation, lab, local = grading.installation, grading.lab, grading.evidence
     by_name = {machine.name: machine for machine in machines}
@@ -173,3 +164,39 @@ def left_out(lab: Lab, names: Sequence[str]) -> str | None:
         f"Left out, since --on names others: {listed(missing)}. Placement in {lab.name} has to be "
         "right on these, too; without --on they are graded."
     )
+
+
+# ---- machines of answers -------------------------------------------------------------------------
+
+
+LOCAL_ONLY = "the machine is booted as a virtual node, and --here-only asks for none"
+
+
+def observe_seeded_node(grading: Grading) -> None:
+    """Record the description of the machine of a lab's answers, where a file with answers was
+    handed in that can be read. Raises Interrupted."""
+    machines = {goal: of.machine for goal, of in answer_files().items() if of.machine is not None}
+    file = next((file for file in grading.lab.files if file.goal in machines), None)
+    if file is None or grading.machine is not None:
+        return
+    handed = grading.handed(file.name)
+    if handed.complaint is not None:
+        return
+    answers = answer_files()[file.goal].read(handed.text, None)
+    if answers.are_none:
+        return
+    node: Json | None = None
+    error: str | None = LOCAL_ONLY if grading.no_vms else None
+    if error is None:
+        machine = machines[file.goal](answers.seed)
+        grading.progress(f"looking at {machine.name}")
+        try:
+            with grading.spending(f"evidence on {machine.name}"):
+                node = described_node(grading.installation, machine, grading.progress)
+                structure_of_node(node)
+        except (UserError, NumalabError) as trouble:
+            error = str(trouble)
+        except LookupError as missing:
+            node, error = None, f"{machine.name} does not tell its {missing}"
+    known = None if node is None else recorded_node(node)
+    grading.record.seeded_node = SeededNode(answers.seed, known, error)

@@ -1,5 +1,5 @@
-"""Builds the kit's programs and a student's kernel. A kernel that does not build is a
-result, with a sentence and the compiler's own words; anything else is a NumalabError."""
+"""Build numalab's programs and a student's kernel. A kernel that can't be built is a result, with a
+sentence and the compiler's messages; any other failure is a NumalabError."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from numalab.evidence.format import Build
 from numalab.evidence.record import Json
 from numalab.file_systems.room import build_place, shortage
 from numalab.files import NotPlain, read_plain
-from numalab.harness.build_folder import check_build_folder, drop_foreign_build
-from numalab.harness.compilers import chosen_compilers
+from numalab.harness.build_folder import check_build_folder, chosen_compilers, drop_foreign_build
 from numalab.harness.interface import interface_complaint
 from numalab.harness.kernel_texts import (
     MAX_OUTPUT_LINES,
@@ -41,24 +40,25 @@ from numalab.untrusted.tools import ToolLimits, output_of
 from numalab.untrusted.visible import shortened, visible_lines
 
 BUILD_LIMIT_S = 300
-# Of each process of a build; one of the kit's own kernels takes 1 GiB and 1 MB per file. A kernel
-# can have its compiler write and say what it likes.
+# Of each process of a build. numalab's own kernels take 1 GiB and 1 MB per file; others can make
+# their compiler write and print any amount.
 _BUILD_LIMITS = ToolLimits(
     computing_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20,
     wall_s=BUILD_LIMIT_S,
 )  # fmt: skip
 
 
-LINK_JOB = "-link"  # behind a worker's name: of its kernel as an MPI job (ON_LINK of AddLab.cmake)
+# Ends the name of a worker whose kernel is built as an MPI job (ON_LINK of AddLab.cmake).
+LINK_JOB = "-link"
 
 
 class BuildTooLong(NumalabError):
-    """A build did not come to its end."""
+    """A build did not end within its limit."""
 
 
 def _plain_environment() -> dict[str, str]:
-    """For messages that can be searched: not translated. Without PWD, since CMake takes the user's
-    names of folders from it, links and all."""
+    """Return the environment of builds, with messages in English, so that they can be searched, and
+    without PWD, from which CMake would take paths with links in them."""
     kept = {k: v for k, v in shell_variables.builder_environment().items() if k != "PWD"}
     return kept | {"LC_ALL": "C"}
 
@@ -66,8 +66,8 @@ def _plain_environment() -> dict[str, str]:
 def _run(
     command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Raises NumalabError, of which TookTooLong may be the student's fault. Whatever the command
-    has started ends with it."""
+    """Run a command of a build; what it has started ends with it. Raises NumalabError, of which
+    BuildTooLong may be the kernel's fault."""
     more = {"NUMALAB_PYTHON": sys.executable}
     more |= {} if sandbox is None else sandbox.compiler_environment()
     if shutil.which(command[0]) is None:
@@ -81,15 +81,15 @@ def _run(
 
 
 def configure(installation: Installation, *definitions: str) -> None:
-    """Configures the build folder unless that is done. definitions: NAME=VALUE, for CMake's
-    cache. Raises UserError where nothing can be built there, and NumalabError."""
+    """Configure the build folder unless that is done. definitions: NAME=VALUE, for CMake's cache.
+    Raises UserError (nothing can be built there) and NumalabError (CMake failed)."""
     drop_foreign_build(installation)
     if (installation.build / "build.ninja").is_file():
         return
     check_build_folder(installation)
     compilers = chosen_compilers(installation.preset, shell_variables.builder_environment())
     more = [f"-D{definition}" for definition in definitions]
-    # The real paths: by whatever links the kit is reached later, it finds its build.
+    # Paths without links, so that numalab finds its build by whatever links it is reached later.
     root, build = installation.root.resolve(), installation.build.resolve()
     done = _run(
         ["cmake", "--preset", installation.preset, "-B", str(build), *compilers, *more], root
@@ -105,8 +105,8 @@ def _tail(output: str) -> str:
 def _ninja(
     installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Raises NumalabError, also where it failed and a folder is full: what a compiler says then
-    need not tell."""
+    """Build targets, and return how that went. Raises NumalabError, also where it failed and a
+    folder is full, which the compiler's messages may not say."""
     configure(installation)
     done = _run(
         ["ninja", "-C", str(installation.build), "-k", "0", *targets], installation.root, sandbox
@@ -120,8 +120,8 @@ def _ninja(
 def build_targets(
     installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> None:
-    """Builds targets that are the kit's own. sandbox: for what of them is a student's. Raises
-    NumalabError with the compiler's output."""
+    """Build targets of numalab's own. sandbox: for what in them is a student's. Raises NumalabError
+    with the compiler's output."""
     done = _ninja(installation, targets, sandbox)
     if done.returncode != 0:
         raise NumalabError(
@@ -129,7 +129,7 @@ def build_targets(
         )
 
 
-# Whatever happens, or where a command has failed that said why.
+# What Ninja prints in any case, or where a command failed that printed the reason itself.
 _NINJA_NOISE = (
     "ninja: Entering", "ninja: no work", "ninja: build stopped: subcommand",
     "ninja: build stopped: cannot make progress",
@@ -137,18 +137,18 @@ _NINJA_NOISE = (
 
 
 def _failure(output: str) -> str:
-    """What was said of it: by compilers, else by whatever was started in their stead, and by Ninja
+    """Return what a failed build printed: compilers, or what was started in their place, and Ninja
     where it gave up itself."""
-    said = compiler_output(output, {})
+    printed = compiler_output(output, {})
     lines = visible_lines(output).split("\n")
     own = [
         line for line in lines if line.startswith("ninja:") and not line.startswith(_NINJA_NOISE)
     ]
-    return "\n".join([said, *own]).strip() or _tail(output)
+    return "\n".join([printed, *own]).strip() or _tail(output)
 
 
 def build_facts(installation: Installation) -> Json:
-    """What build.json says of the build. Raises NumalabError."""
+    """Return build.json: compilers, OpenMP runtime and MPI library. Raises NumalabError."""
     configure(installation)
     try:
         facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
@@ -160,13 +160,13 @@ def build_facts(installation: Installation) -> Json:
 
 
 def mpi_library(installation: Installation) -> str:
-    """The MPI library that the kit is configured with, or nothing. Raises NumalabError."""
+    """Return the MPI library that numalab is configured with; empty: none. Raises NumalabError."""
     return str(build_facts(installation).get("mpi", ""))
 
 
 def build_explorations(installation: Installation, targets: Sequence[str]) -> None:
-    """Configures where that is to be done, and builds what ./numalab explore times. Raises
-    NumalabError, in words of its own where the compiler is gone."""
+    """Build the programs that ./numalab explore times. Raises NumalabError, with a remedy where the
+    compiler of this build is gone."""
     configure(installation)
     cache = (installation.build / "CMakeCache.txt").read_text(encoding="utf-8")
     compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
@@ -180,8 +180,9 @@ def build_explorations(installation: Installation, targets: Sequence[str]) -> No
 
 
 def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
-    """Copies a file to where the build looks for it, if it differs. False: no such file. Raises
-    NotPlain; then there is none where the build looks."""
+    """Copy a file to where the build expects it, if it differs. Returns False where there is no
+    such file. Raises NotPlain, after removing what the build expects, and NumalabError where it
+    can't be written."""
     try:
         content = read_plain(source, FILE_BYTES, follow_links=follow_links)
     except (FileNotFoundError, NotPlain) as error:
@@ -201,38 +202,38 @@ def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
     return True
 
 
-# Where the build has put what a kernel was compiled to; a student knows the kernel.
+# Paths of a kernel's object, which messages replace by the kernel's name.
 _OBJECT = re.compile(r"\S*-kernel\.dir/\S*?(kernel\.\w+)\.o\b")
 
 
-# How compilers and linkers begin what keeps them from ending well, in English.
+# How errors of compilers and linkers begin, in English.
 _ERROR = re.compile(r"\berror:|^Error:|\bundefined reference\b|\bmultiple definition\b", re.I)
 
-# How gcc and gfortran begin a warning, and where gcc tells of what function it is.
+# How messages of gcc and gfortran begin, and gcc's line that names the function.
 _SAYS = re.compile(r"\S+: (?:warning: |error: |In function )|\S+:\d+:\d+:$")
 
-# With MPI's bindings of before 2008 a buffer may have any type and rank, which no interface can
-# say; the compiler is told to allow it, and warns of right calls.
+# With MPI's older Fortran bindings a buffer may have any type and rank, which no interface can
+# declare. So the compiler warns of correct calls.
 _ANY_BUFFER = re.compile(
     r"^Warning: (?:Type|Rank) mismatch between actual argument at \(1\) and actual ", re.MULTILINE
 )
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Without what a compiler says again word for word, with the lines that belong to it, and
-    without what it says of MPI's buffers."""
+    """Remove messages that are repeated word for word, with their lines, and those on MPI's
+    buffers."""
     parts: list[list[str]] = [[]]
     for line in lines:
         if _SAYS.match(line):
             parts.append([])
         parts[-1].append(line)
-    told = list(dict.fromkeys(map(tuple, parts)))
-    return [line for part in told if not _ANY_BUFFER.search("\n".join(part)) for line in part]
+    different = list(dict.fromkeys(map(tuple, parts)))
+    return [line for part in different if not _ANY_BUFFER.search("\n".join(part)) for line in part]
 
 
 def compiler_output(output: str, rename: dict[str, str]) -> str:
-    """What the compiler and the linker said, without ninja's lines and the command
-    lines, short, with paths of the build replaced by the student's."""
+    """Return the messages of compiler and linker, shortened, without lines of Ninja and command
+    lines. rename: names that replace paths of the build."""
     kept: list[str] = []
     skip_command = False
     for line in visible_lines(output).split("\n"):
@@ -251,7 +252,7 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
     if len(kept) > MAX_OUTPUT_LINES:
         error = next((i for i, line in enumerate(kept) if _ERROR.search(line)), None)
         first = "" if error is None else "; fix the first error first"
-        # Not behind warnings. gfortran shows the place in four lines before it says what is wrong.
+        # Show the first error even behind warnings; gfortran's place has four lines before it.
         begin = 0 if error is None or error < MAX_OUTPUT_LINES else error - 4
         shown_lines = kept[begin : begin + MAX_OUTPUT_LINES]
         left = len(kept) - len(shown_lines)
@@ -286,7 +287,6 @@ def _undefined(output: str, lab: Lab) -> list[str]:
 
 
 def _sandboxed_tool(command: Sequence[str], file: Path, sandbox: Sandbox | None) -> list[str]:
-    """A program that looks at a file, in the sandbox where there is one."""
     full = [*command, str(file)]
     return full if sandbox is None else sandbox.tool_command(full, [file])
 
@@ -315,8 +315,8 @@ def _link_failure(
 
 
 def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Build | None:
-    """What is to be told of the names in a kernel's object, or None. isolated: what is left of them
-    to be seen from outside, once it is made."""
+    """Return the failure of a kernel that defines or uses names that it must not; None: there are
+    none. isolated: the object with its names made local, which may be missing."""
     symbols = read_symbols(object_file)
     if "main" in symbols.defined:
         return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
@@ -329,8 +329,8 @@ def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Bui
 
 
 def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> None:
-    """Has a kernel compiled anew that was compiled with or without a sandbox, unlike now: what
-    it includes may be another file."""
+    """Remove what was compiled with another kind of sandbox, in which includes may find other
+    files, so that the kernel is compiled anew."""
     mark = staged.with_name(staged.name + ".level")
     level = level_of(sandbox)
     if not mark.is_file() or mark.read_text(encoding="utf-8") != level:
@@ -339,8 +339,8 @@ def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> 
 
 
 def _explain_oddity(failed: Build, staged: Path) -> Build:
-    """A failure with what the file is, where it is no program's text or has in it what no program
-    has: of a document the compiler's words say nothing."""
+    """Add what a file is that can't be compiled, where it is no program's text or has in it what no
+    program has. Of a document, the compiler's messages are dropped."""
     kind = kind_of_text(staged.read_bytes())
     if kind is None:
         return failed
@@ -350,8 +350,8 @@ def _explain_oddity(failed: Build, staged: Path) -> Build:
 
 
 def _forget_built(worker: Path) -> None:
-    """Remove what a kernel was compiled to. Ninja goes by times alone, and a kernel's may be older
-    than its last object's: the clock was set back, or both are of the same tick."""
+    """Remove what a kernel was compiled to. Ninja compares times only, and a kernel may be older
+    than its last object: the clock was set back, or both have the same time."""
     objects = worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/*.o")
     for path in (*objects, *worker.parent.glob(f"{worker.name}*")):
         if path.is_file():
@@ -366,9 +366,9 @@ def starting_code_failure(
     targets: Sequence[str],
     sandbox: Sandbox | None,
 ) -> str | None:
-    """Build the starting code in the place of a kernel that does not build, by the same steps. It
-    compiles; where it does not either, what failed is not the kernel, and what was said then is
-    returned. programs: what the targets make, which is removed."""
+    """Build the starting code in place of a kernel that can't be built, by the same steps. Returns
+    None where it can be built: the kernel is at fault. Otherwise returns the messages. programs:
+    what the targets make, which is removed."""
     file = KERNEL_FILES[language]
     staged = installation.staged_folder(lab.name) / file
     kernel = staged.read_bytes()
@@ -393,14 +393,14 @@ def _check_with_starting_code(
     targets: Sequence[str],
     sandbox: Sandbox | None,
 ) -> None:
-    """Of a kernel that does not build. Raises NumalabError where that is not its fault."""
+    """Raise NumalabError where starting code can't be built either: the kernel is not at fault."""
     worker = installation.worker(lab.name, language, "submission")
-    said = starting_code_failure(installation, lab, language, [worker], targets, sandbox)
-    if said is not None:
+    failure = starting_code_failure(installation, lab, language, [worker], targets, sandbox)
+    if failure is not None:
         raise NumalabError(
             f"{KERNEL_FILES[language]} can't be built, and neither can the starting code of "
             f"{lab.name} in its place: the fault is not the kernel's. Fix what is told below, "
-            f"then try again:\n{said}"
+            f"then try again:\n{failure}"
         )
 
 
@@ -412,12 +412,17 @@ def build_kernel(
     sandbox: Sandbox | None = None,
     source: Path | None = None,
 ) -> Build:
-    """Builds the worker of the kernel in folder; the result says how that went. source: the file
-    there that is read, where it is called otherwise. Raises NumalabError where no kernel can be
-    built."""
+    """Build the worker of a kernel. Returns how it went, with messages. Raises NumalabError (no
+    kernel could be built).
+
+    Args:
+        folder: of the kernel.
+        sandbox: of the compiler; None: none.
+        source: the file that is read, where it has another name than the kernel.
+    """
     file = KERNEL_FILES[language]
     staged = installation.staged_folder(lab.name) / file
-    said = staged.with_name(file + ".said")  # what the compiler said of it
+    messages = staged.with_name(file + ".said")  # of the compiler, kept for later calls
     is_own = installation.is_own(folder)
     try:
         if not is_own and folder.is_symlink():
@@ -444,7 +449,7 @@ def build_kernel(
         str(staged.resolve()): file,
         str(staged): file,
         f"submissions/{lab.name}/{file}": file,
-        f"labs/{lab.name}/{worker.name}-kernel.o": file,  # with the kernel's names its own
+        f"labs/{lab.name}/{worker.name}-kernel.o": file,  # with its names made local
     }
     text = compiler_output(done.stdout, rename)
     notes = misspelt_directives(staged.read_text(errors="replace"), language)
@@ -464,8 +469,8 @@ def build_kernel(
             return trouble
     if is_linked:
         if "no work to do" not in done.stdout:
-            said.write_text(text, encoding="utf-8")
-        warnings = said.read_text(encoding="utf-8") if said.is_file() else ""
+            messages.write_text(text, encoding="utf-8")
+        warnings = messages.read_text(encoding="utf-8") if messages.is_file() else ""
         return Build("ok", "", "\n".join([*notes, *([warnings] if warnings else [])]))
     if not _undefined(done.stdout, lab):
         _check_with_starting_code(installation, lab, language, targets, sandbox)

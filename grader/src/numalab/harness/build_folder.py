@@ -1,4 +1,4 @@
-"""Whose a build folder is, and whether one can be made there.
+"""Check that a build folder is this installation's, and that one can be made there.
 
 CMake writes absolute paths into a build. In a copy of numalab that was made with its build, these
 are still the original's, whose kernels would be compiled and graded; in one that was moved they
@@ -10,22 +10,24 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from numalab.errors import NumalabError, UserError, reason_of, wrapped
 from numalab.installation import Installation
-from numalab.processes import starting
+from numalab.processes import shell_variables, starting
 
-# What CMake and Ninja put into a build folder, beside plain files. All else there is the user's:
-# results, the starting code as it was given, settings of notebooks.
+# Folders that CMake and Ninja make in a build folder. All others there are the user's: results,
+# starting code as it was given, settings of notebooks.
 _BUILT = ("CMakeFiles", "Testing", "common", "labs", "slides", "submissions")
 _LOCK = "lock"  # held while a command builds
 # A value with a blank at an end has quotes around it.
 _ENTRY = re.compile(r"^(CMAKE_\w+):\w+=('?)(.*)\2$", re.MULTILINE)
-# CMake and Ninja have meanings of their own for these in paths, as common/setup/folder.sh says.
+# Characters that have a meaning of their own for CMake or Ninja, as in common/setup/folder.sh.
 UNUSABLE = '[]$;#"\\|<>\n\r'
 OTHER_FOLDER_REMEDY = "set NUMALAB_BUILD to a folder elsewhere"
 
@@ -35,7 +37,6 @@ def say(text: str) -> None:
 
 
 def _is_same(name: str | None, folder: Path) -> bool:
-    """By whatever links either is reached."""
     try:
         return name is not None and Path(name).samefile(folder)
     except OSError:
@@ -43,9 +44,9 @@ def _is_same(name: str | None, folder: Path) -> bool:
 
 
 def drop_foreign_build(installation: Installation) -> None:
-    """Remove what was built from another folder than the kit's or for another build folder, or is
-    newer than now, and say so; results and the like stay. The caller configures anew. Raises
-    UserError where the folder is another project's, and NumalabError where it can't be removed."""
+    """Remove a build that was made from another folder, for another build folder, or later than
+    now, and print a line; results and the like stay. The caller configures anew. Raises UserError
+    (the folder is another project's) and NumalabError (it can't be removed)."""
     try:
         cache = os.fsdecode(
             (installation.build / "CMakeCache.txt").read_bytes()
@@ -85,8 +86,8 @@ def drop_foreign_build(installation: Installation) -> None:
 
 
 def _is_from_the_future(build: Path) -> bool:
-    """Whether Ninja ended after now, as where the clock was set back: what is changed now would
-    be older than what was built of it."""
+    """Tell whether Ninja ended after now, as where the clock was set back: a file that is changed
+    now would be older than what was built of it."""
     try:
         ended_s = (build / ".ninja_log").stat().st_mtime
         if ended_s <= time.time():
@@ -99,7 +100,7 @@ def _is_from_the_future(build: Path) -> bool:
 
 
 def check_build_folder(installation: Installation) -> None:
-    """Raises UserError where CMake can't build, or what is built can't be run."""
+    """Check that CMake can build in the folder, and programs can be run there. Raises UserError."""
     for folder, remedy in (
         (installation.root, "move numalab"),
         (installation.build, OTHER_FOLDER_REMEDY),
@@ -133,3 +134,58 @@ def _runs_programs(folder: Path) -> bool:
             return starting.run([program], {}).returncode == 0
         except PermissionError:
             return False
+
+
+# ---- compilers -----------------------------------------------------------------------------------
+
+
+_CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
+_LLVM_PRESETS = ("llvm", "fuzz")
+_VERSION_LIMIT_S = 20
+
+# Returns what a compiler prints for --version; empty where it can't be run.
+Says = Callable[[str], str]
+
+
+def says_version(compiler: str) -> str:
+    try:
+        done = starting.run(
+            [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
+
+
+def _is_gnu(compiler: str, says: Says) -> bool:
+    return "Free Software Foundation" in says(compiler)
+
+
+def chosen_compilers(
+    preset: str,
+    environment: Mapping[str, str],
+    says: Says = says_version,
+    which: Callable[[str], str | None] = shutil.which,
+) -> list[str]:
+    """Return options for CMake that override the preset's compilers.
+
+    CC and FC count where they name compilers of the preset's kind: gcc (clang for llvm) and
+    gfortran. Others, such as a vendor's that a module has set, are ignored: numalab supports none.
+
+    Args:
+        environment: has CC and FC.
+        says: returns what a compiler prints for --version.
+        which: finds a program on the PATH.
+    """
+    c_compiler, fortran = environment.get("CC", ""), environment.get("FC", "")
+    chosen = []
+    if preset in _LLVM_PRESETS:
+        if not (c_compiler and "clang" in says(c_compiler)):
+            c_compiler = next((name for name in _CLANGS if which(name)), "")
+        if c_compiler:
+            chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
+    elif c_compiler and _is_gnu(c_compiler, says):
+        chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
+    if fortran and _is_gnu(fortran, says):
+        chosen.append(f"-DCMAKE_Fortran_COMPILER={fortran}")
+    return chosen

@@ -1,4 +1,4 @@
-"""Runs a compiler on a student's kernel in a sandbox: common/cmake/compile_apart calls this
+"""Run a compiler on a student's kernel in a sandbox. common/cmake/compile_apart calls this
 program, and sandbox.py says how the sandbox is made.
 
 A compiler runs nothing of a kernel, but it reads what the kernel names (#include, .incbin), and
@@ -35,23 +35,21 @@ _DUMP = "-fdump-tree-tsan="  # a file that gcc writes beside its object
 
 @dataclass(frozen=True)
 class CompilerStep:
-    """What a compiler's command line tells. outputs: files it writes; modules: a folder that
-    it writes to; headers: folders that it looks for headers in; files: others that it reads."""
+    """What a compiler's command line names."""
 
-    outputs: tuple[Path, ...]
-    modules: Path | None
-    headers: tuple[Path, ...]
-    files: tuple[Path, ...]
+    outputs: tuple[Path, ...]  # files that it writes
+    modules: Path | None  # folder for Fortran's modules; None: there is none
+    headers: tuple[Path, ...]  # folders in which it looks for headers
+    files: tuple[Path, ...]  # other files that it reads
 
     @property
     def folders(self) -> list[Path]:
-        """Those that it writes to, none of them twice."""
         found = [output.parent for output in self.outputs]
         return sorted({*found, self.modules} if self.modules else set(found))
 
 
 def read_step(arguments: Sequence[str], cwd: Path) -> CompilerStep:
-    """arguments: without the compiler."""
+    """Parse a compiler's command line. arguments: without the compiler itself."""
     outputs: list[Path] = []
     headers: list[Path] = []
     files: list[Path] = []
@@ -78,15 +76,16 @@ def _is_below(path: Path, roots: Sequence[str]) -> bool:
 
 
 def _is_visible(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool:
-    """Whether the sandbox has it as it is. Links in its own path lead to what is covered, too."""
+    """Tell whether a path is in the sandbox as it is: below roots, and not below a hidden folder,
+    not even by a link."""
     if not _is_below(path, roots):
         return False
     return not _is_below(path, hidden) and not _is_below(path.resolve(), hidden)
 
 
 def bound_files(step: CompilerStep, roots: Sequence[str], hidden: Sequence[str] = ()) -> list[Path]:
-    """What it may read beside the toolchain, which lies in roots, but not where it is hidden: files
-    of its command line, and the headers of its folders."""
+    """Return the files to add to the sandbox: those of the command line and the headers in its
+    folders, as far as the sandbox does not have them as they are."""
     found = [path for path in step.files if not _is_visible(path, roots, hidden)]
     for folder in step.headers:
         if not _is_visible(folder, roots, hidden) and folder.is_dir():
@@ -96,7 +95,6 @@ def bound_files(step: CompilerStep, roots: Sequence[str], hidden: Sequence[str] 
 
 @contextlib.contextmanager
 def _private_folders(folders: Sequence[Path]) -> Iterator[dict[Path, Path]]:
-    """An empty folder in the place of each."""
     with tempfile.TemporaryDirectory(prefix="numalab-compile-") as root:
         private = {}
         for number, folder in enumerate(folders):
@@ -118,11 +116,11 @@ def _limit() -> None:
 
 
 def take(private: Path, destination: Path) -> None:
-    """Moves what was written to its place, if it is a plain file."""
+    """Copy a file out of the sandbox, if it is a plain file."""
     try:
         file = os.open(private, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return  # not written; whoever needs it says so
+        return  # it was not written, which Ninja or the linker reports
     with os.fdopen(file, "rb") as source:
         mode = os.fstat(source.fileno()).st_mode
         if not stat.S_ISREG(mode):
@@ -135,29 +133,29 @@ def take(private: Path, destination: Path) -> None:
         partial.replace(destination)
 
 
-def _say(path: Path, stream: int) -> None:
+def _print_messages(path: Path, stream: int) -> None:
     with path.open("rb") as file:
-        said = file.read(MESSAGE_BYTES)
+        messages = file.read(MESSAGE_BYTES)
         if file.read(1):
-            said += b"\n... and more; it was dropped\n"
+            messages += b"\n... and more; it was dropped\n"
     with contextlib.suppress(BrokenPipeError):
-        while said:
-            said = said[os.write(stream, said) :]
+        while messages:
+            messages = messages[os.write(stream, messages) :]
 
 
 @dataclass(frozen=True)
 class Apart:
-    """words: bubblewrap and its options; environment: all that bubblewrap and the compiler get;
-    roots: folders of the toolchain, which are seen; hidden: folders in them, which are not."""
+    """The sandbox of a compiler, as Sandbox.compiler_environment describes it."""
 
-    words: Sequence[str]
-    environment: Mapping[str, str]
-    roots: Sequence[str]
-    hidden: Sequence[str] = ()
+    words: Sequence[str]  # bubblewrap and its options
+    environment: Mapping[str, str]  # all variables that bubblewrap and the compiler get
+    roots: Sequence[str]  # folders of the toolchain, which are visible
+    hidden: Sequence[str] = ()  # folders in them that are not
 
 
 def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
-    """Runs the compiler. Returns its exit code."""
+    """Run a compiler, print its messages, and take its outputs where it succeeds. Returns its exit
+    code."""
     roots, hidden = apart.roots, apart.hidden
     step = read_step(command[1:], cwd)
     with (
@@ -175,8 +173,8 @@ def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
         for file in bound_files(step, roots, hidden):
             binds += ["--ro-bind", str(file), str(file)]
         full = [*apart.words, "--dir", str(cwd), *binds, "--chdir", str(cwd), "--remount-ro", "/"]
-        said = Path(messages) / "out", Path(messages) / "err"
-        with said[0].open("wb") as out, said[1].open("wb") as err:
+        streams = Path(messages) / "out", Path(messages) / "err"
+        with streams[0].open("wb") as out, streams[1].open("wb") as err:
             process = subprocess.Popen(
                 [*full, "--", *command],
                 env=dict(apart.environment), stdin=subprocess.DEVNULL, stdout=out, stderr=err,
@@ -189,8 +187,8 @@ def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
             finally:
                 process.kill()
                 process.wait()
-        for path, stream in zip(said, (1, 2), strict=True):
-            _say(path, stream)
+        for path, stream in zip(streams, (1, 2), strict=True):
+            _print_messages(path, stream)
         if code is None:
             os.write(2, f"error: the compiler did not end within {WALL_LIMIT_S} s\n".encode())
             return 1

@@ -1,4 +1,4 @@
-"""Compares a Fortran kernel's bind(c) interface with the lab's contract header.
+"""Compare a Fortran kernel's bind(c) interface with the lab's contract header.
 
 A C kernel includes the header, so its compiler compares. For Fortran, gfortran prints the
 C prototypes of what it compiled.
@@ -38,13 +38,14 @@ _FORTRAN = {
 
 @dataclass(frozen=True)
 class Argument:
-    """type: the C type without const and stars; stars: how many it has."""
+    """An argument of a C function."""
 
-    name: str
-    type: str
-    stars: int
+    name: str  # its name; may be empty
+    type: str  # its C type without const and stars
+    stars: int  # how many levels of pointers and arrays it has
 
     def fits(self, other: Argument) -> bool:
+        """Tell whether an argument of the contract can be passed to a kernel's."""
         if self.stars == 2 and other.type == "void" and other.stars == 1:
             return True  # type(c_ptr), whatever it points to
         if self.stars != other.stars:
@@ -69,7 +70,7 @@ def _argument(text: str) -> Argument:
 
 
 def prototypes(header: str) -> dict[str, list[Argument]]:
-    """The functions that a piece of C declares."""
+    """Return the arguments of each function that a piece of C declares, by name."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", "", header, flags=re.DOTALL | re.MULTILINE)
     text = _FUNCTION_POINTER.sub(r"void *\1", text)  # whatever it points to
     return {
@@ -80,7 +81,7 @@ def prototypes(header: str) -> dict[str, list[Argument]]:
 
 @cache
 def _compiler(uses_mpi: bool) -> str:
-    """gfortran, or MPICH's name for it, which knows where its modules are."""
+    """Return the name of gfortran, or of MPICH's wrapper for it, which knows its modules."""
     wrappers = ("mpifort.mpich", "mpifort") if uses_mpi else ()
     return next((name for name in wrappers if shutil.which(name)), "gfortran")
 
@@ -91,32 +92,23 @@ def _gfortran(
 ) -> str:
     del content  # part of the key: the file may change under its name
     try:
-        # It writes module files even so.
-        with tempfile.TemporaryDirectory() as modules:
+        with tempfile.TemporaryDirectory() as modules:  # which are written even so
+            command = [_compiler(uses_mpi), option, "-fsyntax-only", "-fopenmp", "-J", modules]
+            environment = shell_variables.builder_environment()
+            if sandbox is not None:
+                command = ["/bin/sh", str(sandbox.launcher), *command]
+                environment |= sandbox.compiler_environment()
             code, printed = run_limited(
-                [
-                    *(["/bin/sh", str(sandbox.launcher)] if sandbox else []),
-                    _compiler(uses_mpi),
-                    option,
-                    "-fsyntax-only",
-                    "-fopenmp",
-                    "-J",
-                    modules,
-                    source,
-                ],
-                _LIMITS,
-                shell_variables.builder_environment()
-                | (sandbox.compiler_environment() if sandbox else {}),
-                takes_stderr=False,
+                [*command, source], _LIMITS, environment, takes_stderr=False
             )
     except (OSError, TookTooLong):
-        return ""  # nothing to compare with; the run itself will tell
+        return ""  # there is nothing to compare with
     return printed if code == 0 else ""
 
 
 def _prototype_lines(printed: str, functions: Sequence[str]) -> str:
-    """Those of what gfortran has said that may declare one of the functions: its names are the
-    kernel's own, of any length and with anything in them."""
+    """Return the lines of gfortran's prototypes that may declare one of the functions. Other names
+    are the kernel's own, of any length and with any characters."""
     lines = (line for line in printed.splitlines() if len(line) <= _LONGEST_PROTOTYPE)
     return "\n".join(
         [line for line in lines if any(name in line for name in functions)][:_MOST_PROTOTYPES]
@@ -124,12 +116,13 @@ def _prototype_lines(printed: str, functions: Sequence[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A name between the first two quotes; empty where there is none."""
+    """Return the text between the first two quotes; empty where there are none."""
     return text.split("'")[1].strip() if "'" in text else ""
 
 
 def _assumed_shape(dump: str, function: str) -> str | None:
-    """Name of an argument of the function that is declared with (:), if any."""
+    """Return the name of an argument that is declared with (:); None: there is none. dump: by
+    gfortran -fdump-fortran-original."""
     in_function = False
     symbol = ""
     for line in dump.splitlines():
@@ -144,8 +137,8 @@ def _assumed_shape(dump: str, function: str) -> str | None:
 
 
 def _pointers(dump: str, function: str) -> dict[str, bool]:
-    """The function's type(c_ptr) and type(c_funptr) arguments, by name: whether they have the
-    attribute value. The prototypes don't tell: gfortran prints the same for both."""
+    """Return, for each type(c_ptr) and type(c_funptr) argument by name, whether it has the
+    attribute `value`, which gfortran's prototypes don't show. dump: as of _assumed_shape."""
     in_function = is_pointer = False
     symbol = ""
     found = {}
@@ -167,7 +160,9 @@ def _pointers(dump: str, function: str) -> dict[str, bool]:
 def _pointer_complaint(
     function: str, ours: Sequence[Argument], pointers: dict[str, bool], theirs: Sequence[Argument]
 ) -> str | None:
-    """Of type(c_ptr), which is C's pointer by value, and a pointer to one without."""
+    """Return a sentence on a type(c_ptr) with or without `value`, which decides whether it is a
+    pointer or a pointer to one; None: there is none. ours: arguments of the contract; theirs: of
+    the kernel; pointers: as of _pointers."""
     for our, their in zip(ours, theirs, strict=True):
         is_value = pointers.get(their.name.lower())
         if our.type == "void" and our.stars == 1 and is_value is False:
@@ -186,11 +181,15 @@ def _pointer_complaint(
 def interface_complaint(
     source: Path, contract: Path, lab: Lab, sandbox: Sandbox | None = None
 ) -> str | None:
-    """What of the kernel's interface does not fit the contract, or None."""
+    """Return a sentence on the first argument of a kernel that does not fit the contract; None: all
+    do, or gfortran can't be run. source: the kernel; contract: the lab's header."""
     content = source.read_bytes()
+
+    def dump(option: str) -> str:
+        return _gfortran(option, str(source), content, lab.calls_mpi, sandbox)
+
     contracted = prototypes(contract.read_text(encoding="utf-8"))
-    printed = _gfortran("-fc-prototypes", str(source), content, lab.calls_mpi, sandbox)
-    given = prototypes(_prototype_lines(printed, lab.functions))
+    given = prototypes(_prototype_lines(dump("-fc-prototypes"), lab.functions))
     for function in lab.functions:
         if function not in contracted or function not in given:
             continue  # a missing name is the linker's to tell
@@ -214,17 +213,12 @@ def interface_complaint(
                 f"{where} is passed by value; it has to be passed by reference: take `value` out."
             )
         if any(their.type == "void" for their in theirs):
-            dump = _gfortran(
-                "-fdump-fortran-original", str(source), content, lab.calls_mpi, sandbox
-            )
-            complaint = _pointer_complaint(function, ours, _pointers(dump, function), theirs)
+            pointers = _pointers(dump("-fdump-fortran-original"), function)
+            complaint = _pointer_complaint(function, ours, pointers, theirs)
             if complaint is not None:
                 return complaint
         if "(:" in content.decode(errors="replace").replace(" ", ""):
-            name = _assumed_shape(
-                _gfortran("-fdump-fortran-original", str(source), content, lab.calls_mpi, sandbox),
-                function,
-            )
+            name = _assumed_shape(dump("-fdump-fortran-original"), function)
             if name is not None:
                 return (
                     f"{function} declares {name}(:), an assumed-shape array, which expects a "

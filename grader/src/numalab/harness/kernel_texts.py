@@ -1,4 +1,4 @@
-"""What a kernel's text and folder show at a glance, beside what compilers say of it."""
+"""Recognise common mistakes in a kernel's text and folder that compilers don't report."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from pathlib import Path
 from numalab.labs.kernel_names import is_probably_kernel
 from numalab.untrusted.visible import shown
 
-MAX_OUTPUT_LINES = 24  # of what is told of a kernel
-MOST_COLUMNS = 400  # of a line that a compiler or linker says
-# Of the kit, beside the kernels where a copy is from before they lay in grading/; a lab names what
-# else it has (programs).
+MAX_OUTPUT_LINES = 24  # of messages on a kernel
+MOST_COLUMNS = 400  # of a line of a compiler or linker
+# numalab's own files next to kernels, in copies from before those moved to grading/. A lab names
+# others that it has (programs).
 NUMALAB_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def misspelt_directives(source: str, language: str) -> list[str]:
-    """Lines of Fortran that look like OpenMP and are comments. (In C the compiler warns.)"""
+    """Return sentences on lines of Fortran that are probably meant as OpenMP and are comments. (For
+    C the compiler warns.)"""
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"
@@ -34,7 +35,7 @@ def misspelt_directives(source: str, language: str) -> list[str]:
 
 
 OTHER_LANGUAGE = {"c": "Fortran", "fortran": "C"}
-# What a language has at the beginning of a line, and the other has nowhere.
+# Beginnings of lines that one of the languages has and the other has not.
 _ONLY_IN = {
     "C": re.compile(r"(#include\b|void \w+\(|int \w+\(|double \w+\(|\}$)"),
     "Fortran": re.compile(r"(subroutine|end subroutine|module|end module|implicit none|use)\b",
@@ -43,7 +44,8 @@ _ONLY_IN = {
 
 
 def is_other_language(source: str, language: str) -> bool:
-    """Whether it has lines that only the other language has, and none that only its own has."""
+    """Tell whether a text has lines that only the other language has, and none that only its own
+    has."""
     other = OTHER_LANGUAGE[language]
     own = "Fortran" if other == "C" else "C"
     starts = [line.strip() for _, line in _lines(source)]
@@ -51,13 +53,11 @@ def is_other_language(source: str, language: str) -> bool:
 
 
 def _lines(source: str) -> Iterator[tuple[int, str]]:
-    """With their numbers; of each as much as a compiler reads of a line."""
     for number, line in enumerate(source.splitlines(), start=1):
         yield number, line[:MOST_COLUMNS]
 
 
 def _list_folder(folder: Path) -> list[Path]:
-    """Nothing where that can't be seen."""
     try:
         return list(folder.iterdir())
     except OSError:
@@ -65,8 +65,8 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def misnamed_kernels(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
-    """Files of a folder that look like a kernel in a language and are not called so, which nobody
-    reads. programs: of the lab's own."""
+    """Return files that are probably meant as a kernel in a language but have another name, so that
+    they are not read. programs: names of the lab's own sources."""
     return sorted(
         shown(path.name)
         for path in _list_folder(folder)

@@ -1,4 +1,4 @@
-"""Runs the monitor, which runs the workers, and brings back its records."""
+"""Run the monitor, which runs the workers, and read its records."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.read_record import run_of
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
-from numalab.evidence.run_formats import (
-    AnyRunRecord,
-    CheckRun,
-    OutcomeRecord,
-    RaceReport,
-    RaceRun,
-)
+from numalab.evidence.run_formats import AnyRunRecord, CheckRun, OutcomeRecord, RaceReport, RaceRun
 from numalab.file_systems.room import MIB, shared_memory_place, shortage
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
@@ -46,35 +40,35 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, 
 
 @dataclass(frozen=True)
 class Finished:
-    """How one of the kit's programs ended, and what it wrote."""
+    """How a program ended."""
 
-    code: int
-    output: str
-    complaint: str
+    code: int  # its exit code, negative for a signal
+    output: str  # what it wrote to standard output
+    complaint: str  # what it wrote to standard error
 
 
 class Place(Protocol):
-    """Where programs of the kit are run: this node, or a virtual one."""
+    """Where numalab's programs run: this machine or a virtual machine."""
 
     @property
     def name(self) -> str:
-        """As in a verdict's `where`."""
+        """Return the name that a verdict's `where` has."""
 
     @property
     def slowness(self) -> float:
-        """How many times longer than on this node things may take."""
+        """Return how many times longer than on this machine a program may take."""
 
     @property
     def monitor_options(self) -> Sequence[str]:
-        """By which monitors keep workers apart there, whatever else is asked for."""
+        """Return the monitor's options by which workers are isolated there."""
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Runs a program to its end. Raises Interrupted after Ctrl-C, once the program has
-        ended its own processes, and NumalabError where it can't be run."""
+        """Run a program to its end. Raises Interrupted (Ctrl-C, once the program has ended its own
+        processes) and NumalabError (it can't be run)."""
 
 
 class ThisMachine:
-    """This node."""
+    """This machine as a place where programs run."""
 
     name = "here"
     slowness = 1.0
@@ -100,7 +94,8 @@ THIS_MACHINE = ThisMachine()
 
 
 def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Json:
-    """What a node is and which evidence it allows. Raises NumalabError."""
+    """Return the description of a machine: its topology, and which evidence it allows. Raises
+    NumalabError."""
     done = place.execute([str(installation.describe_node)], shell_variables.observer_environment())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
@@ -114,16 +109,19 @@ def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Js
 
 
 def worker_environment(
-    lab: Lab,
-    threads: int,
-    placement: Mapping[str, str] | None = None,
-    is_of_file: bool = False,
+    lab: Lab, threads: int, placement: Mapping[str, str] | None = None, is_of_file: bool = False
 ) -> dict[str, str]:
-    """The environment that workers get, whether they are looked at or timed: the lab's, one thread
-    per core, nothing inherited that steers OpenMP. Waiting threads sleep, so that CPU time is work
-    and a thread at a barrier can be told; but not where placement or launch files are timed
-    (is_of_file), with the kit's program: they are to cost what they cost a user. placement:
-    variables of a placement file, in the place of the lab's."""
+    """Return the environment of workers, the same for all runs of a kernel.
+
+    Nothing that steers OpenMP is inherited. Waiting threads sleep, so that CPU time is work, and a
+    thread at a barrier can be recognised.
+
+    Args:
+        threads: number of threads.
+        placement: variables of a placement file, in place of the lab's; None: the lab's.
+        is_of_file: placement or launch files are timed, with numalab's program. Waiting threads
+            then do what they do by default, so that a file costs what it costs a user.
+    """
     environment = shell_variables.observer_environment()
     environment |= lab.environment if placement is None else placement
     environment["OMP_NUM_THREADS"] = str(threads)
@@ -135,7 +133,6 @@ def worker_environment(
 
 
 def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
-    """The part of it that a record keeps."""
     return {
         key: value
         for key, value in sorted(environment.items())
@@ -145,27 +142,27 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MonitorRun:
-    """run: as the monitor calls it; facts: what else is known of it, for its record; pus: which
-    ones it and its workers may use, empty: all; sandbox: that programs are looked at in."""
+    """A run of the monitor."""
 
-    run: str
+    run: str  # its kind, as the monitor calls it
+    # options, environment: of the monitor.
     options: Sequence[str]
     environment: Mapping[str, str]
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    pus: Sequence[int] = ()
-    sandbox: Sandbox | None = None
+    facts: Mapping[str, Any] = field(default_factory=dict)  # what its record says of it in addition
+    pus: Sequence[int] = ()  # numbers of the PUs that it and its workers may use; empty: all
+    sandbox: Sandbox | None = None  # in which tools read the worker's program; None: in none
 
 
 class NoRecord(NumalabError):
-    """The monitor ended without a record, which a kernel outside a sandbox can bring about."""
+    """The monitor ended without a record, which a kernel outside a sandbox can cause."""
 
 
 def run_monitor(
     installation: Installation, lab: Lab, request: MonitorRun, place: Place = THIS_MACHINE
 ) -> AnyRunRecord:
-    """One run and its whole record. Raises NoRecord when there is none, NumalabError where programs
-    ended for want of room for their files, and Interrupted after Ctrl-C once the monitor has ended
-    its workers."""
+    """Make one run of the monitor, and return its record. Raises NoRecord (the monitor gave no
+    record), NumalabError (programs ended for lack of room for their files) and Interrupted (Ctrl-C,
+    once the monitor has ended its workers)."""
     confined = ["taskset", "-c", ",".join(map(str, request.pus))] if request.pus else []
     command = [*confined, str(installation.monitor(lab.name)), request.run]
     command += [*place.monitor_options, *request.options]
@@ -205,11 +202,11 @@ def run_monitor(
 
 
 def check_room(request: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
-    """Raise NumalabError where the folders are full in which libraries map files into memory: who
-    uses a page for which there is no room ends by SIGBUS. In a sandbox and in a virtual node they
-    are others. shared_bytes: that are asked for in /dev/shm."""
-    is_asked = place is THIS_MACHINE and request.sandbox is None
-    short = shortage(shared_memory_place(shared_bytes)) if is_asked else ""
+    """Raise NumalabError where the folders are full in which libraries map files into memory. A
+    program that uses a page for which there is no room ends by SIGBUS. A sandbox and a virtual
+    machine have folders of their own, which are not checked. shared_bytes: needed in /dev/shm."""
+    is_checked = place is THIS_MACHINE and request.sandbox is None
+    short = shortage(shared_memory_place(shared_bytes)) if is_checked else ""
     if short:
         raise NumalabError(short)
 
@@ -218,8 +215,8 @@ _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
 def _race_of(outcome: OutcomeRecord, request: MonitorRun) -> RaceReport | None:
-    """What ThreadSanitizer's report says in what a race run printed: the kernel's lines of
-    the two accesses. None: there is no report."""
+    """Return the kernel's lines of the two accesses in ThreadSanitizer's report; None: a run has
+    printed none."""
     printed = outcome.printed or ""
     if outcome.exit_code != _RACE_EXIT_CODE or "data race" not in printed:
         return None
@@ -237,8 +234,8 @@ _ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
 
 
 def _forget_archers_advice(outcome: OutcomeRecord) -> None:
-    """Takes out of what was printed that an option should stand in the environment: it stands in
-    the program."""
+    """Remove Archer's advice to set an option in the environment from a worker's output: the
+    program has that option built in."""
     if outcome.printed is not None:
         printed = _ADVICE.sub("", outcome.printed)
         outcome.printed_bytes -= len(outcome.printed) - len(printed)
@@ -247,8 +244,9 @@ def _forget_archers_advice(outcome: OutcomeRecord) -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Ctrl-C and its like come at the end: one that came while a process is being started would
-    leave it to nobody. Not by a signal mask, which the process would inherit."""
+    """Delay Ctrl-C and other ending signals to the end of a block: one that came while a process is
+    being started would leave it without a parent that ends it. A signal mask would not do, since
+    the process inherits it."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
@@ -266,14 +264,15 @@ def _signals_held() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-# On a busy node: the monitor itself waits for ranks and their last words. In looks of a second
-# each, since a job that is paused stands still with all its processes: that costs one look.
+# How long the monitor may take to end, on a loaded machine: it waits for ranks and their output
+# itself. In checks of a second each: a job that is paused stops with all its processes, which then
+# costs one check only.
 _END_CHECKS = 45
 _END_CHECK_S = 1.0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Lets the monitor end its workers, then makes sure that it is gone itself."""
+    """Ask the monitor to end its workers and itself, and kill it where it takes too long."""
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
@@ -291,8 +290,8 @@ _MOST_FRAMES = 64
 
 
 def _kernel_line(frames: Sequence[int], request: MonitorRun) -> str | None:
-    """The innermost frame that lies in a kernel file, as file:line. frames: offsets into
-    the one program that the run's options name."""
+    """Return the innermost frame that is in a kernel, as file:line; None: there is none, or its
+    line is not known. frames: offsets into the one program that the run's options name."""
     programs = [option.split("=", 1)[1] for option in request.options if "=/" in option]
     tool = shutil.which("addr2line")
     if not frames or not tool or len(programs) != 1:
@@ -312,7 +311,7 @@ def worker_option(role: str, program: Path) -> list[str]:
 
 
 def is_of_submission(request: MonitorRun) -> bool:
-    """Whether a run is of what a student has handed in, a kernel or a launch of the kit's."""
+    """Tell whether a run has the student's kernel, or numalab's under a student's file."""
     return any(
         word == "--worker" and of.startswith(f"{SUBMISSION}=")
         for word, of in pairwise(request.options)
@@ -320,7 +319,8 @@ def is_of_submission(request: MonitorRun) -> bool:
 
 
 def replace_submission(request: MonitorRun, role: str, program: Path) -> MonitorRun:
-    """The same run with a program of the kit's in the place of the submission's. role: its own."""
+    """Return the same run with a program of numalab's, under its own role, in place of the
+    submission's."""
     of_submission = f"{SUBMISSION}="
     options = [
         f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
@@ -330,12 +330,12 @@ def replace_submission(request: MonitorRun, role: str, program: Path) -> Monitor
 
 
 def set_options(role: str, variables: Mapping[str, str]) -> list[str]:
-    """Variables of one role's environment."""
     return [word for key, value in variables.items() for word in ("--set", f"{role}:{key}={value}")]
 
 
 def launch_options(role: str, plan: RankPlan) -> list[str]:
-    """How many ranks a role's job has, and where mpiexec puts them."""
+    """Return the monitor's options for the number of a role's ranks, and where mpiexec binds
+    them."""
     words = (word for group in binding_words(plan) for word in group)
     return [
         "--ranks", f"{role}:{len(plan.ranks)}",
@@ -344,6 +344,7 @@ def launch_options(role: str, plan: RankPlan) -> list[str]:
 
 
 def common_options(part: str | None, threads: int, size: str, limit_s: float) -> list[str]:
+    """Return options that most runs have. size: of arrays; limit_s: of each phase."""
     return [
         *(["--part", part] if part else []),
         "--threads", str(threads), "--size", size, "--limit-s", f"{limit_s:g}",

@@ -1,12 +1,13 @@
-"""Has a kernel tell of the accesses to memory that its compiler tells nobody of: the assembler text
-that was made of it gets a call before each of them. common/cmake/note_accesses calls this program.
+"""Add to a kernel's assembler text a call before each access to memory that its compiler did not
+instrument. common/cmake/note_accesses calls this program.
 
-ThreadSanitizer's pass works on what a compiler has before it writes out copies, intrinsics and
-array assignments as moves; so what it tells of is a part of what is done. The text has all of it,
-whatever the compiler and the language. What each instruction touches is read from the
-disassembler, which knows all of them; whether it was told of, from the text: a call with the same
-address in the same block. Left out is what is addressed from the frame pointer by a constant,
-spilled registers and locals, of which the compiler tells where others may reach them.
+ThreadSanitizer's pass works before the compiler expands copies, intrinsics and array assignments
+into moves, so it instruments only a part of the accesses. The assembler text has all of them,
+whatever the compiler and the language. What each instruction accesses is read from the
+disassembler, which knows all instructions. Whether it is instrumented is read from the text: there
+is a call with the same address in the same block. Accesses at a constant distance from the frame
+pointer are left out: spilled registers and locals, which the compiler instruments where other
+threads may reach them.
 
 Only Python's own library is used: it starts for each kernel. x86-64 only.
 """
@@ -20,15 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-LABEL = "numalab_at_"  # and the line's number, before it (common/cmake/compile_watched)
-NOTED = "numalab_note_access"  # of common/worker/noted.c, as is what a code says
-# COUNTED: as often as rcx says; MASKED: those of so many elements whose bits are set in rcx.
+# common/cmake/compile_watched puts a label before each line: this, and the line's number.
+LABEL = "numalab_at_"
+NOTED = "numalab_note_access"  # the function that is called, of common/worker/noted.c
+# The code that it gets: bytes, and these flags. COUNTED: the access is repeated rcx times; MASKED:
+# of so many elements, those whose bits are set in rcx.
 WRITES, ATOMIC, COUNTED, MASKED = 1 << 8, 1 << 9, 1 << 10, 1 << 11
 ELEMENTS = 16  # the first bit of their number
 
 _MOST_FRAME_BYTES = 4096  # what is further from a frame may be another thread's
 
-# ---- what an instruction touches, as the disassembler has it -----------------------------
+# ---- what an instruction accesses, by the disassembler -----------------------------------
 
 _BYTES = {
     "BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "FWORD": 6, "TBYTE": 10, "OWORD": 16,
@@ -38,18 +41,18 @@ _SIZE = re.compile(r"\b([A-Z]+) (?:PTR|BCST)\b")
 _PREFIXES = frozenset(
     {"rep", "repz", "repnz", "lock", "bnd", "notrack", "data16", "addr32", "cs", "ds", "es", "ss"}
 )
-# They read what they name first.
+# Instructions that read their first operand.
 _READS_FIRST = re.compile(
     r"cmp|test|bt|push|call|jmp|mul|imul|div|idiv|v?ldmxcsr|ver[rw]"
     r"|f(?:i?(?:add|sub|subr|mul|div|divr|com|comp)|i?ld|bld|ldcw|ldenv|rstor)"
 )
 _TOUCHES_NOTHING = re.compile(r"lea|nop\w*|prefetch\w*|clflush\w*|clwb|cldemote")
 _STRINGS = re.compile(r"movs|stos|lods")
-# By a mask they touch elements: how large one is.
+# Instructions that access elements by a mask, and the element's size.
 _MASKED = re.compile(r"vp?maskmov(p[sd]|[dq])|vmov(?:[au](p[sd])|dq[au](8|16|32|64))")
 _ELEMENT = {"ps": 4, "d": 4, "32": 4, "pd": 8, "q": 8, "64": 8, "8": 1, "16": 2}
 _MASK = re.compile(r"\{(k[1-7])\}")
-# Which elements is known at run time only, or the memory has no name.
+# Instructions whose elements are known at run time only, or whose memory is not an operand.
 _CANNOT_BE_FOLLOWED = re.compile(
     r"v?maskmov(?:q|dqu)|v?p?(?:gather|scatter)\w*|v?p?(?:compress|expand)\w*|f?xsave\w*|f?xrstor\w*"
     r"|fnsave|fsave|movdir64b|enqcmds?|clzero|monitor\w*|xlat\w*|scas|cmps|ins|outs|syscall"
@@ -58,24 +61,26 @@ _CANNOT_BE_FOLLOWED = re.compile(
 
 
 class Touch(NamedTuple):
-    """bytes 0: no memory, or the stack by push and pop, which is a thread's own. mask: the register
-    that says which of the elements are touched; bytes: then of one."""
+    """The access of an instruction."""
 
+    # 0: it accesses no memory, or the thread's own stack by push and pop. With a mask: of one
+    # element.
     bytes: int
-    is_write: bool = False
-    is_atomic: bool = False
-    is_counted: bool = False
-    reads_from_rsi: bool = False  # beside what it writes
-    mask: str = ""
-    elements: int = 0
+    is_write: bool = False  # it writes; else it reads
+    is_atomic: bool = False  # it is an atomic operation
+    is_counted: bool = False  # it is repeated rcx times
+    reads_from_rsi: bool = False  # it also reads what rsi points to
+    mask: str = ""  # the register that says which elements are accessed; empty: there is none
+    elements: int = 0  # how many there are at most
 
 
 class CannotFollow(Exception):
-    """Its text: the instruction's name."""
+    """An access that can't be followed; the message is the instruction's name."""
 
 
 def read_touch(intel: str) -> Touch:
-    """intel: an instruction as objdump -M intel prints it."""
+    """Return the access of an instruction. intel: as objdump -M intel prints it. Raises
+    CannotFollow."""
     words = intel.split("#")[0].split("<")[0].split()
     prefixes = set()
     while words and words[0] in _PREFIXES:
@@ -112,8 +117,8 @@ _INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.+)")
 
 
 def read_dump(dump: str) -> dict[int, list[str]]:
-    """Of each line of the text that has a label, the instructions there; dump: by objdump -t -d,
-    of the text with labels."""
+    """Return the instructions of each line of the text that has a label, by line number. dump: by
+    objdump -t -d, of the text with labels."""
     places = {}
     for match in _SYMBOL.finditer(dump):
         places[match[2], int(match[1], 16)] = int(match[3])
@@ -146,7 +151,7 @@ _WORDS = {
     for word in (f"r{name}", f"e{name}", name, f"{name[0]}l", f"{name[0]}h", f"{name}l")
 } | {f"r{n}{part}": f"r{n}" for n in range(8, 16) for part in ("", "d", "w", "b")}
 _REGISTER = re.compile(r"%(\w+)")
-_KEPT = frozenset({"bx", "bp", "sp", "r12", "r13", "r14", "r15"})  # by what is called
+_KEPT = frozenset({"bx", "bp", "sp", "r12", "r13", "r14", "r15"})  # callee-saved registers
 
 
 def is_code(line: str) -> bool:
@@ -155,12 +160,13 @@ def is_code(line: str) -> bool:
 
 @dataclass(frozen=True)
 class Address:
-    """What is known of a value: terms times a factor each, and a constant."""
+    """A symbolic value: a sum of terms times a factor each, and a constant."""
 
     terms: tuple[tuple[object, int], ...] = ()
     constant: int = 0
 
     def plus(self, other: Address, times: int = 1) -> Address:
+        """Return this value plus another one times a factor."""
         terms = dict(self.terms)
         for term, factor in other.terms:
             terms[term] = terms.get(term, 0) + times * factor
@@ -170,7 +176,7 @@ class Address:
 
 @dataclass
 class ReportedRange:
-    """What the compiler tells of before it is done; constant: its first byte."""
+    """Bytes whose access the compiler has instrumented: `terms` plus `first` to `end`."""
 
     terms: tuple[tuple[object, int], ...]
     first: int
@@ -182,7 +188,7 @@ _MEMORY = re.compile(r"(?:%([fg]s):)?([^()%]*)(?:\((%\w+)?(?:,\s*(%\w+))?(?:,\s*
 _TERM = r"([+-]?)\s*(?:(0x[0-9a-f]{1,16}|0|[1-9]\d{0,18})|([A-Za-z_.$][\w.$@]*))\s*(?![\w.$@])"
 _DISPLACEMENT = re.compile(_TERM)
 _DISPLACEMENTS = re.compile(f"(?:{_TERM})*")
-# They change what they name last, and nothing that they do not name.
+# Instructions that change their last operand and no other register.
 _PLAIN = re.compile(
     r"v?mov\w*|lea\w|cmov\w+|set\w+|(?:add|sub|and|or|xor|adc|sbb|cmp|test|inc|dec|neg|not|sal|sar"
     r"|shl|shr|rol|ror|rcl|rcr|bt\w?|bs[fr]|push|nop)[bwlq]?|j\w+|lzcnt\w?|tzcnt\w?|popcnt\w?"
@@ -193,7 +199,7 @@ _PLAIN = re.compile(
 
 
 class Values:
-    """What is known of the registers within a block; all that is not is a term of its own."""
+    """Symbolic values of the registers within a block; an unknown value is a term of its own."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -203,6 +209,7 @@ class Values:
         self._known = {name: value for name, value in self._known.items() if name in kept}
 
     def fresh(self) -> Address:
+        """Return a new unknown value."""
         self._number += 1
         return Address(((self._number, 1),))
 
@@ -214,6 +221,7 @@ class Values:
         self._known[_WORDS.get(register, register)] = value
 
     def address(self, operand: str) -> Address | None:
+        """Return the address of a memory operand; None: it can't be parsed."""
         match = _MEMORY.match(operand.strip())
         if match is None or not _DISPLACEMENTS.fullmatch(match[2].strip()):
             return None
@@ -229,7 +237,7 @@ class Values:
         return found
 
     def follow(self, name: str, operands: list[str]) -> None:
-        """Takes in what an instruction changes, but for calls."""
+        """Update the registers that an instruction changes; calls are not among them."""
         last = operands[-1] if operands else ""
         target = _REGISTER.fullmatch(last)
         value = None
@@ -260,13 +268,15 @@ def _operands(text: str | None) -> list[str]:
 
 
 def _memory_operand(operands: list[str]) -> str | None:
-    """The one that names memory; None: there is none, or more than one."""
+    """Return the operand that names memory; None: there is none, or more than one."""
     plain = (re.sub(r"\{[^}]*\}", "", operand) for operand in operands)
     found = [o.lstrip("*") for o in plain if o[0] not in "%$" or o.startswith(("%fs:", "%gs:"))]
     return found[0] if len(found) == 1 else None
 
 
 def _is_in_frame(operand: str, has_frame: bool) -> bool:
+    """Tell whether an operand is at a constant distance from the frame. has_frame: rbp is the frame
+    pointer."""
     match = _MEMORY.match(operand)
     if match is None or match[1] or match[4]:
         return False
@@ -278,8 +288,8 @@ def _is_in_frame(operand: str, has_frame: bool) -> bool:
 
 
 def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
-    """Leaves registers and flags as they are; no red zone is below the stack. touch: where it has a
-    mask."""
+    """Return the lines of a call that notes an access, which leave registers and flags as they are.
+    The kernel is compiled without a red zone. touch: the access, where it has a mask."""
     segment = operand.startswith("%fs:")
     place = operand.removeprefix("%fs:")
     if "%rsp" in place:
@@ -298,7 +308,8 @@ def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
 
 
 class Rewriting:
-    """Of one text. unfollowed: what can't be, by function and place."""
+    """The rewriting of one assembler text. unfollowed: accesses that can't be followed, as lines of
+    place, function and instruction, separated by tabs."""
 
     def __init__(self, lines: list[str], instructions: dict[int, list[str]]) -> None:
         self._lines = lines
@@ -314,7 +325,7 @@ class Rewriting:
         self._without_frame = self._functions_without_frame()
 
     def _jump_targets(self) -> frozenset[str]:
-        """Labels by which code is reached, and not only told of to debuggers; notes those of the
+        """Return labels that code refers to, not debug information; remember those of the
         compiler's constants."""
         found: set[str] = set()
         is_debug = is_constant = False
@@ -331,7 +342,6 @@ class Rewriting:
         return frozenset(found)
 
     def _functions_without_frame(self) -> frozenset[str]:
-        """Those in which rbp is a register as others are."""
         found, function = set(), ""
         for line in self._lines:
             label, code = _LABEL_LINE.match(line), _CODE.match(line)
@@ -349,7 +359,7 @@ class Rewriting:
         self._reported.clear()
 
     def _note_place(self, line: str) -> bool:
-        """Whether it is a label or a directive."""
+        """Take in a label or directive. Returns whether the line is one."""
         if label := _LABEL_LINE.match(line):
             if not label[1].startswith(".L"):
                 self._function = label[1]
@@ -369,7 +379,8 @@ class Rewriting:
         self.unfollowed.append(f"{self._where}\t{self._function}\t{name}")
 
     def _take_call(self, text: str) -> None:
-        """What is told of; any other call may be one by which threads wait for each other."""
+        """Take in a call: of ThreadSanitizer, an access that is instrumented; any other one may be
+        a synchronisation, after which accesses have to be instrumented anew."""
         reported = _REPORTING_CALL.match(text)
         address, size = self._values.value_of("rdi"), self._values.value_of("rsi")
         self._values.forget(_KEPT)
@@ -385,7 +396,7 @@ class Rewriting:
             self._reported.append(ReportedRange(address.terms, first, first + bytes_, is_write))
 
     def _was_reported(self, operand: str, touch: Touch) -> bool:
-        """Each byte counts once."""
+        """Tell whether an access is instrumented; each instrumented byte counts for one access."""
         address = self._values.address(operand)
         if address is None or touch.is_atomic:
             return False
@@ -404,7 +415,6 @@ class Rewriting:
         return False
 
     def _calls(self, number: int, operands: list[str]) -> list[str]:
-        """What goes before the instruction of a line."""
         instructions = self._instructions.get(number, [])
         if not instructions:
             raise CannotFollow("code in a section of its own")
@@ -435,8 +445,8 @@ class Rewriting:
         return _call(operand, code)
 
     def _takes_assembler(self, number: int, line: str) -> bool:
-        """Whether a line is what the kernel's author has written for the assembler. That may say
-        more to it than can be read here, so it is let through where it touches no memory."""
+        """Tell whether a line is inline assembler of the kernel. It is accepted where it accesses
+        no memory, since it may tell the assembler more than is parsed here."""
         text = line.strip()
         if text in ("#APP", "#NO_APP"):
             self._is_in_assembler = text == "#APP"
@@ -480,7 +490,8 @@ class Rewriting:
 
 
 def main(arguments: list[str]) -> int:
-    """TEXT DUMP NOTED UNFOLLOWED: the last two are written."""
+    """Rewrite a text. arguments: files TEXT DUMP NOTED UNFOLLOWED, the last two of which are
+    written."""
     source, dump, target, unfollowed = map(Path, arguments)
     lines = source.read_text("latin-1").split("\n")
     rewriting = Rewriting(lines, read_dump(dump.read_text("latin-1")))

@@ -1,6 +1,8 @@
-"""What of a kernel the search for data races could not see. ThreadSanitizer is told of accesses by
-code that compilers put in; so whatever passes by that is looked for in what the compiler was given,
-and in what it made of it (common/cmake/compile_watched)."""
+"""Find accesses to memory that the search for data races can't observe.
+
+ThreadSanitizer observes accesses by code that compilers insert. Accesses without such code are
+searched for in the source that the compiler was given, and in what it made of it
+(common/cmake/compile_watched). A kernel that has some is not searched."""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from numalab.untrusted.visible import visible
 # ---- functions of libraries ----------------------------------------------------------
 
 
-# As common/cmake/AddLab.cmake redirects them.
+# Functions that common/cmake/AddLab.cmake redirects to instrumented ones.
 REDIRECTED = frozenset(
     {
         "memcpy", "mempcpy", "memmove", "memset", "bcopy", "bzero", "strcpy", "stpcpy", "strncpy",
@@ -28,7 +30,7 @@ REDIRECTED = frozenset(
     }
 )  # fmt: skip
 
-# Long: made where it is looked for.
+# Other functions that a kernel may call. A pattern, compiled where it is used.
 _ALLOWED = (
     # Mathematics: values in, a value out.
     r"(?:a?(?:sin|cos|tan)h?|atan2|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|ilogb|pow|sqrt|cbrt|hypot|fabs"
@@ -69,7 +71,8 @@ _ALLOWED = (
 
 
 def intercepted(defined: Iterable[str]) -> frozenset[str]:
-    """What ThreadSanitizer knows of libraries. defined: names that a program with it defines."""
+    """Return the library functions that ThreadSanitizer intercepts. defined: names that a program
+    with it defines."""
     found = set()
     for name in defined:
         for prefix in ("___interceptor_", "__interceptor_"):
@@ -80,8 +83,9 @@ def intercepted(defined: Iterable[str]) -> frozenset[str]:
 
 
 def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
-    """The first function, by name, of which nobody sees what it stores. asked: what a kernel's
-    object asks for; known: what is seen of libraries beside REDIRECTED."""
+    """Return the first function, by name, whose stores can't be observed; None: there is none.
+    undefined: undefined symbols of a kernel's object. known: functions that are observed, besides
+    REDIRECTED."""
     for name in sorted(undefined):
         plain = name.split("@")[0]
         in_c = plain.removesuffix("_")  # as Fortran calls it
@@ -93,30 +97,34 @@ def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
     return None
 
 
-# ---- watched kernels -----------------------------------------------------------------
+# ---- instrumented kernels ------------------------------------------------------------
 
 
-# Of a kernel with what it includes; with MPI's header and some others it has half a megabyte. Each
-# byte may be a token, which takes a hundred.
+# Of a preprocessed kernel. With MPI's header and some others it has half a megabyte. Each byte may
+# be a token, which takes a hundred.
 _MOST_BYTES = 4 << 20
 
 
 def search_complaint(
     program: Path, language: str, contract: Path, notes_stores: bool
 ) -> str | None:
-    """Return what of a kernel can't be searched, or None. program: for which it was built;
-    contract: the lab's header, whose functions are the kernel's or numalab's own; notes_stores:
-    its stores are noted, too, by a program in which ThreadSanitizer is not."""
+    """Return a sentence on what in a kernel can't be searched; None: there is nothing.
+
+    Args:
+        program: the kernel's program, next to which the build has left what it was made from.
+        contract: the lab's header, whose functions are the kernel's or numalab's own.
+        notes_stores: there is also a program that notes stores, without ThreadSanitizer.
+    """
     file = KERNEL_FILES[language]
-    beside = program.with_name
-    symbols = read_symbols(beside(f"{program.name}-kernel-whole.o"))
+    next_to = program.with_name
+    symbols = read_symbols(next_to(f"{program.name}-kernel-whole.o"))
     if not symbols.defined:
         return f"What {file} was compiled to can't be read."
     complaint = instrumented_complaint(symbols, file)
-    accesses = read_text(beside(f"{program.name}-accesses"))
-    unfollowed = read_text(beside(f"{program.name}-unfollowed"))
+    accesses = read_text(next_to(f"{program.name}-accesses"))
+    unfollowed = read_text(next_to(f"{program.name}-unfollowed"))
     if complaint is None and language == "c":
-        preprocessed = beside(f"{program.name}-kernel.i")
+        preprocessed = next_to(f"{program.name}-kernel.i")
         if preprocessed.is_file() and preprocessed.stat().st_size > _MOST_BYTES:
             return f"{file} is larger than {_MOST_BYTES >> 20} MiB once it is preprocessed."
         is_all = accesses is None and unfollowed is None
@@ -138,7 +146,7 @@ def search_complaint(
 @dataclass(frozen=True)
 class _Token:
     text: str
-    line: str  # as the preprocessor tells it, file:line
+    line: str  # file:line, by the preprocessor
 
     @property
     def is_string(self) -> bool:
@@ -158,9 +166,8 @@ _MARKER = re.compile(r'#\s*(?:line\s+)?(\d+)\s+"([^"]*)"')
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """Those of preprocessed C, and each of its directives as one."""
     name, number = "", 0
-    # As C has lines: what else Python ends them at may stand in a literal.
+    # Not splitlines(), whose other line ends may be within a literal of C.
     for line in text.split("\n"):
         marker = _MARKER.match(line)
         if marker:
@@ -179,7 +186,7 @@ _ASM = frozenset({"asm", "__asm", "__asm__"})
 _QUALIFIERS = frozenset(
     {"volatile", "__volatile", "__volatile__", "inline", "__inline", "__inline__", "goto"}
 )
-# Printed into the assembler's text as they are.
+# Attributes whose names are printed into the assembler text as they are.
 _PRINTED = frozenset(
     f"{fence}{word}{fence}"
     for word in ("section", "alias", "ifunc", "weakref", "symver")
@@ -189,11 +196,11 @@ _PRINTED_DIRECTIVES = re.compile(r"#\s*(?:ident|sccs|pragma\s+(?:ident|redefine_
 _LEAVES_OUT = re.compile(r"#\s*pragma\s+clang\s+attribute\b")
 _PLAIN_NAME = re.compile(r"[\w.$@-]*")
 
-# Of assembler, what touches no memory.
+# Instructions that access no memory.
 _HARMLESS = re.compile(
     r"pause|nop|rep(?:\s+nop)?|[mls]fence|rdtscp?|rdpid\s+%0|xgetbv|yield|isb|dmb\s+\w+|dsb\s+\w+"
 )
-# One word each, so that they look like the names that declarations give to the linker.
+# Instructions of one word that access memory, and could pass for a name given to the linker.
 _TOUCHES = re.compile(
     r"(?:rep\w*|lock)?(?:movs|stos|lods|scas|cmps|ins|outs)[bwlqd]?|xlatb?|syscall|sysenter|svc"
     r"|int\d?|into|i?ret\w*|leave\w*|enter\w*|push\w*|pop\w*|clzero|hlt|ud2"
@@ -206,8 +213,14 @@ _HAS_ASSEMBLER = (
 
 
 def text_complaint(text: str, is_all: bool) -> str | None:
-    """text: a preprocessed kernel in C. is_all: nobody else looks at the assembler that is left of
-    its functions; else at that of headers, which may have functions that nobody calls, neither."""
+    """Return a sentence on what in a C source can't be searched; None: there is nothing.
+
+    Args:
+        text: a preprocessed kernel.
+        is_all: nothing else checks the assembler that remains in its functions. Otherwise only
+            assembler outside functions is checked here, since headers may have functions with
+            assembler that are never called.
+    """
     tokens = list(_tokens(text))
     depth = 0
     for i, token in enumerate(tokens):
@@ -230,13 +243,11 @@ def text_complaint(text: str, is_all: bool) -> str | None:
 
 
 def _is_printed(tokens: Sequence[_Token], index: int) -> bool:
-    """Whether it is an attribute by such a name."""
     before = tokens[index - 1].text if index else ""
     return tokens[index].text in _PRINTED and before in ("(", ",", ":")
 
 
 def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
-    """The literals that follow one another from there on, without their quotes."""
     found = []
     while first < len(tokens) and tokens[first].is_string:
         literal = tokens[first].text
@@ -250,8 +261,8 @@ def _is_plain(name: str) -> bool:
 
 
 def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
-    """Whether assembler touches no memory, or is but the name of something declared. is_all: as of
-    text_complaint; else what can only stand in a function is let through."""
+    """Tell whether assembler accesses no memory, or is only the name of a declaration. is_all: as
+    for text_complaint; otherwise what can only be within a function is accepted."""
     first = index + 1
     while first < len(tokens) and tokens[first].text in _QUALIFIERS:
         first += 1
@@ -274,7 +285,7 @@ def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
 
 
 def _touches_nothing(words: str) -> bool:
-    """words: assembler as it stands in a literal."""
+    """Tell whether instructions access no memory. words: assembler as it is in a literal of C."""
     parts = (part.strip() for part in re.split(r"\\n|\\t|;", words))
     return all(_HARMLESS.fullmatch(part) for part in parts if part)
 
@@ -283,14 +294,15 @@ def _touches_nothing(words: str) -> bool:
 
 _ASSEMBLER = re.compile(r'__asm__(?: __\w+__| goto)*\s*\("((?:[^"\\]|\\.)*)"')
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-# On x86-64 what was compiled is looked at (noted_accesses.py).
+# On x86-64 the assembler text is checked instead (noted_accesses.py).
 _UNSEEN = re.compile(
     r"\b__builtin_aarch64_(?:ld|st)\w+|\.(?:MASK|LEN|GATHER|SCATTER)_\w*(?:LOAD|STORE)\w*"
 )
 
 
 def accesses_complaint(dump: str, file: str) -> str | None:
-    """dump: the functions of a kernel as gcc had them when it put in what tells of accesses."""
+    """Return a sentence on accesses that gcc does not instrument; None: there are none. dump: the
+    kernel's functions after gcc's instrumentation."""
     for assembler in _ASSEMBLER.finditer(dump):
         if not _touches_nothing(assembler[1]):
             return f"{file} {_HAS_ASSEMBLER}"
@@ -305,7 +317,8 @@ _WRITE_A_LOOP = (
 
 
 def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str | None:
-    """symbols: of a kernel; known: as of unseen_call."""
+    """Return a sentence on a call whose stores can't be observed; None: there is none. symbols: of
+    a kernel; known: as for unseen_call."""
     call = unseen_call((name for name in symbols.undefined if not is_instrumented(name)), known)
     if call is None:
         return None
@@ -316,7 +329,8 @@ def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str |
 
 
 def unfollowed_complaint(unfollowed: str, file: str) -> str | None:
-    """unfollowed: what can't be followed of a kernel, as noted_accesses.py leaves it."""
+    """Return a sentence on the first access that can't be followed; None: there is none.
+    unfollowed: lines of noted_accesses.py."""
     for line in unfollowed.splitlines():
         where, function, instruction = (*line.split("\t"), "", "")[:3]
         place = where or file

@@ -1,4 +1,4 @@
-"""The sandbox that strangers' code runs in: bubblewrap, what is seen inside, and whether it
+"""The sandbox that untrusted code runs in: bubblewrap, what is visible inside, and whether it
 works here. The monitor starts workers in it (common/monitor/processes/sandbox.c), and compilers
 run in one too (compile_apart.py)."""
 
@@ -31,14 +31,15 @@ LOAD_PROFILE = (
 
 @dataclass(frozen=True)
 class Remedy:
-    """words: what to do, to stand behind "to have one,"; command: that does it, or nothing."""
+    """What to do to have a sandbox."""
 
-    words: str
-    command: str = ""
+    words: str  # go on from "to have one,"
+    command: str = ""  # the command that does it; empty: there is none
 
 
 def remedy_where_refused(root: Path = Path("/")) -> Remedy:
-    """For a user whose namespaces are refused. root: of the file system, in tests another."""
+    """Return the remedy for a user who may not make user namespaces. root: of the file system, in
+    tests another."""
 
     def setting(name: str) -> str | None:
         return read_text(root / "proc/sys" / name.replace(".", "/"))
@@ -99,7 +100,8 @@ _COMPILER_VARIABLES = ("PATH", "GCC_EXEC_PREFIX")
 
 @dataclass(frozen=True)
 class NoSandbox:
-    """Why there is no sandbox here, and what would help: in words, and by a command if one does."""
+    """Why there is no sandbox on this machine, and what would help: in words, and a command if
+    there is one."""
 
     why: str
     remedy: str
@@ -107,32 +109,30 @@ class NoSandbox:
 
     @property
     def advice(self) -> str:
-        """The whole of it, to its end: a command has no full stop behind it."""
+        """Return remedy and command as the end of a text; a full stop follows words, no command."""
         return f"{self.remedy} {self.command}" if self.command else f"{self.remedy}."
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """bwrap: the program; confine: the kit's own, which becomes the worker; launcher: the shell
-    script that runs a compiler's command, in compiler_environment; roots: folders that are seen
-    beside the system's, of compilers and libraries that lie elsewhere; hidden: folders that are
-    not seen, wherever they lie."""
+    """A sandbox that works on this machine."""
 
-    bwrap: str
-    confine: Path
-    launcher: Path
+    bwrap: str  # path of bubblewrap
+    confine: Path  # numalab's program that sets limits and becomes the worker
+    launcher: Path  # the shell script that runs a compiler in the sandbox of compiler_environment()
+    # Folders outside the system's that are visible, of compilers and libraries.
     roots: tuple[str, ...] = ()
-    hidden: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()  # folders that are not visible, wherever they are
 
     def _covered(self) -> list[str]:
-        """Of the hidden folders, those that are there and lie in one that is seen."""
-        seen = [Path(root).resolve() for root in (*_SYSTEM, *self.roots)]
+        """Return the hidden folders below visible ones, which an empty folder has to cover."""
+        visible = [Path(root).resolve() for root in (*_SYSTEM, *self.roots)]
         return [
             str(folder)
             for folder in dict.fromkeys(folder.resolve() for folder in self.hidden)
             if folder.is_dir()
-            and _is_below(folder, seen)
-            and not any(root.is_relative_to(folder) for root in seen)
+            and _is_below(folder, visible)
+            and not any(root.is_relative_to(folder) for root in visible)
         ]
 
     def _words(self, tmp_bytes: int, shared_bytes: int) -> list[str]:
@@ -152,7 +152,6 @@ class Sandbox:
         ]  # fmt: skip
 
     def _words_to_run(self, shared_bytes: int) -> list[str]:
-        """For what is run, beside what is compiled."""
         return [
             *self._words(TMP_BYTES, shared_bytes),
             # In /proc the system can be changed by root, which the grader may be.
@@ -162,7 +161,7 @@ class Sandbox:
         ]  # fmt: skip
 
     def monitor_options(self) -> list[str]:
-        """For the monitor, which adds what a worker needs and the worker's program."""
+        """Return the monitor's options; it adds what a worker needs, and the worker's program."""
         shared_bytes = SHARED_BYTES + SHARED_BYTES_A_CORE * (os.cpu_count() or 1)
         words = [*self._words_to_run(shared_bytes), "--chdir", "/tmp"]
         return [
@@ -171,7 +170,8 @@ class Sandbox:
         ]  # fmt: skip
 
     def tool_command(self, command: Sequence[str], files: Sequence[Path]) -> list[str]:
-        """A program of the system that looks at files of a stranger's making and sees no other."""
+        """Return the command that runs a tool of the system on untrusted files, which are the only
+        ones it sees."""
         return [
             *self._words(TMP_BYTES, TMP_BYTES), "--clearenv",
             *(word for file in files for word in ("--ro-bind", str(file), str(file))),
@@ -179,9 +179,9 @@ class Sandbox:
         ]  # fmt: skip
 
     def compiler_environment(self) -> dict[str, str]:
-        """By which common/cmake/compile_apart learns what to do. Of the grader's own environment
-        nothing else reaches bubblewrap, whose process a compiler could read in /proc; which is
-        empty, too, and no compiler needs it."""
+        """Return variables for common/cmake/compile_apart: the sandbox of compilers, as JSON.
+        Nothing else of the grader's environment reaches bubblewrap, whose process a compiler could
+        read in /proc. No compiler needs /proc, so it is an empty folder."""
         kept = {
             name: os.environ[name] for name in _COMPILER_VARIABLES + _PATHS if name in os.environ
         }
@@ -196,8 +196,8 @@ class Sandbox:
 
 
 def hidden_folders(installation: Installation) -> list[Path]:
-    """Folders of which no kernel, compiler of one or guest sees anything: numalab's own, the first
-    of them its root, and its user's."""
+    """Return folders that are visible to no kernel, compiler of one or virtual machine: numalab's
+    own, the first of them its root, and its user's."""
     origin = (
         () if installation.origin is None else (installation.origin, installation.origin / "build")
     )
@@ -212,7 +212,6 @@ def hidden_folders(installation: Installation) -> list[Path]:
 
 
 def _system_words() -> Iterator[str]:
-    """Programs and libraries as they lie on this system, links as links."""
     for name in _SYSTEM:
         path = Path(name)
         if path.is_symlink():
@@ -229,9 +228,9 @@ def _is_below(path: Path, folders: Sequence[str | Path]) -> bool:
 
 
 def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Path) -> list[str]:
-    """Folders outside the system's that compilers, MPI's launcher and libraries need: the one
-    above each program's bin/, and those that modules name. hidden, and what holds it, is never
-    among them: the kit with its solutions."""
+    """Return folders outside the system's that compilers, MPI's launcher and libraries need: the
+    parent of each program's bin/, and those that modules name in `environment`. hidden: a folder
+    that is never among them, nor are its parents: numalab with its solutions."""
     found = []
     for program in programs:
         place = shutil.which(program)
@@ -260,7 +259,8 @@ def _refused(why: str) -> NoSandbox:
 
 
 def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
-    """The sandbox, once it has been seen to work; the kit need not be built yet."""
+    """Return the sandbox, once a trial has shown that it works, or why there is none. numalab need
+    not be built yet."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return NoSandbox("bubblewrap (bwrap) is not installed", REMEDY_MISSING)
@@ -273,15 +273,7 @@ def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
     )
     hidden = tuple(hidden_folders(installation))
     found = Sandbox(bwrap, installation.confine, installation.compile_apart, tuple(roots), hidden)
-    command = [
-        *found._words_to_run(SHARED_BYTES),
-        "--remount-ro",
-        "/",
-        "--",
-        "/bin/sh",
-        "-c",
-        ":",
-    ]
+    command = [*found._words_to_run(SHARED_BYTES), "--remount-ro", "/", "--", "/bin/sh", "-c", ":"]
     try:
         done = starting.run(command, shell_variables.observer_environment(), limit_s=_PROBE_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:

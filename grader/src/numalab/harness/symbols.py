@@ -1,9 +1,9 @@
-"""The names that a compiled kernel defines and asks for, and which of them it may not: those that
-belong to the harness, to a runtime or to what looks on.
+"""Find names that a compiled kernel must not define or use: those of the harness, of a runtime, and
+of tools that observe the kernel.
 
-What a kernel defines beside its contract's functions is made local before it is linked
-(common/cmake/isolate), so nothing is put in another's place, whatever it is called. Names are
-looked at so that who takes MPI_Send for a name of his own is told why nothing arrives.
+All that a kernel defines besides its contract's functions is made local before it is linked
+(common/cmake/isolate), so it replaces no other function, whatever its name. Names are checked so
+that a student who defines a function MPI_Send learns why nothing arrives.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Symbols:
-    """Of one object. defined: seen from outside it, common and weak ones, too; asked: that others
-    have to define, or may."""
+    """The global symbols of an object file."""
 
-    defined: frozenset[str]
-    undefined: frozenset[str]
+    defined: frozenset[str]  # those that it defines, common and weak ones among them
+    undefined: frozenset[str]  # those that other objects have to define, or may
 
 
 NONE = Symbols(frozenset(), frozenset())
@@ -35,8 +34,8 @@ _UNDEFINED = 0
 
 
 def read_symbols(path: Path) -> Symbols:
-    """Of an object file for 64 bits, little endian; of any other file, and of one that is not
-    there, NONE. A compiler wrote it, of a stranger's words: no number in it is trusted."""
+    """Return the symbols of a 64-bit little-endian ELF object; NONE for any other or missing file.
+    A compiler wrote it from untrusted input, so no number in it is trusted."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -88,7 +87,7 @@ _RACES = _family(
 )
 _PROFILING = _family(r"P?MPI[RX]?_[A-Z]\w*|PMPI_\w+|pmpi_\w+", "MPI")
 
-# What a kernel that defines it can only mean to put in another's place.
+# A kernel that defines one of these can only mean to replace another's function.
 _NOT_TO_DEFINE = (
     _NUMALAB,
     _RACES,
@@ -106,13 +105,12 @@ _NOT_TO_DEFINE = (
     ),
 )
 
-# What a kernel that calls it can only mean to pass by what looks on.
+# A kernel that calls one of these can only mean to evade observation.
 _NOT_TO_ASK = (
     _NUMALAB,
     _RACES,
     _family(  # and not the constants of mpi_f08
-        r"PMPI_\w+|pmpi_\w+|MPIR_(?!F)\w+",
-        "MPI's profiling interface: call MPI's own functions",
+        r"PMPI_\w+|pmpi_\w+|MPIR_(?!F)\w+", "MPI's profiling interface: call MPI's own functions"
     ),
     _family(
         r"dlopen|dlmopen|dlsym|dlvsym|dlinfo|dladdr1?|dl_iterate_phdr|_dl_\w+|__libc_dl\w+|_r_debug",
@@ -131,7 +129,7 @@ _INSTRUMENTED = re.compile(
 
 
 def is_instrumented(name: str) -> bool:
-    """Whether a compiler asks for it, so that the kernel is watched."""
+    """Tell whether a compiler calls a function by itself, to instrument the kernel."""
     return _INSTRUMENTED.fullmatch(name) is not None
 
 
@@ -141,7 +139,7 @@ _SHARED_BLOCKS = re.compile(r"mpi(?:fcmb|priv)\w_|mpi_fortran_\w+_")
 
 
 def not_isolated(isolated: Symbols, contract: Sequence[str]) -> list[str]:
-    """What can be seen of an object from outside beside its contract's functions."""
+    """Return what an isolated object defines globally besides its contract's functions."""
     others = isolated.defined - set(contract)
     return sorted(name for name in others if not _SHARED_BLOCKS.fullmatch(name))
 
@@ -155,7 +153,8 @@ def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str
 
 
 def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str | None:
-    """What is to be told of a kernel's names, or None. contract: its functions."""
+    """Return a sentence on the first name that a kernel must not define or use; None: there is
+    none. contract: names of its functions."""
     defined = _first(symbols.defined - set(contract), _NOT_TO_DEFINE)
     if defined:
         name, owner = defined
@@ -168,7 +167,8 @@ def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str
 
 
 def instrumented_complaint(symbols: Symbols, file: str) -> str | None:
-    """The same of a kernel that was compiled to look for data races, in which the compiler asks for
-    names of ThreadSanitizer's, too: it may have been written to be another one then."""
+    """Return the same for a kernel that was instrumented to search for data races, in which the
+    compiler itself calls ThreadSanitizer. It is checked once more since its source can be written
+    to be another program then."""
     own = frozenset(name for name in symbols.undefined if not is_instrumented(name))
     return names_complaint(Symbols(symbols.defined, own), file, ())

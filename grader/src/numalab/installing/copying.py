@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.grading.handout import unchanged_files
+from numalab.grading.file_choice import unchanged_files
 from numalab.installation import RECORD, Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.kernel_names import file_names

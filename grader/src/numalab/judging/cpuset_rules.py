@@ -28,8 +28,8 @@ from numalab.judging import explain
 from numalab.judging.registry import Rule, take_run
 from numalab.judging.soundness import judge_value, not_measured
 from numalab.judging.verdict import CriterionVerdict, verdict_on
-from numalab.labs.cpuset_goals import nodes_of_job, nodes_with_pus, pus_of_nodes
 from numalab.labs.declaration import Criterion
+from numalab.labs.goals import nodes_of_job, nodes_with_pus, pus_of_nodes
 from numalab.labs.group_words import BadGroups, read_group_file, settings
 from numalab.machines.topology import topology_of_node
 from numalab.pu_lists import kernel_list

@@ -16,7 +16,7 @@ from numalab.judging.registry import Judge, Rule, take_run
 from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
-from numalab.labs.placing_goals import OWNERS, POLICY_NODES, PlacingGoal
+from numalab.labs.goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
 
 # By which memory is placed, and by which it shows where.

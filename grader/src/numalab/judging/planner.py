@@ -29,9 +29,8 @@ from numalab.judging.timing_claims import CLAIMS, claim_of
 from numalab.judging.timing_state import TimeBudgetUse, cut_s, time_budget_use, timing_state
 from numalab.judging.verdict import CriterionVerdict, Status
 from numalab.judging.work_rules import balanced, last_run_objection, uses_single_thread
-from numalab.labs.core_goals import CORE_GOALS
-from numalab.labs.cpuset_goals import JOB_NODES
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
+from numalab.labs.goals import CORE_GOALS, JOB_NODES
 
 MAX_RACE_SEARCHES = 3
 

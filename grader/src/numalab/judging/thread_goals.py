@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numalab import words
 from numalab.evidence.record import Json
 from numalab.evidence.run_formats import Thread
-from numalab.labs.core_goals import CORE_GOALS, goal_cores
+from numalab.labs.goals import CORE_GOALS, goal_cores
 from numalab.machines.structure import structure_of_node
 from numalab.machines.topology import Pus, Topology, count_unmatched, topology_of_node, units_of
 

@@ -15,8 +15,8 @@ from numalab.judging.registry import Rule
 from numalab.judging.soundness import NO_CORES, judge_value, missing_runs, not_measured
 from numalab.judging.thread_goals import Reached
 from numalab.judging.verdict import CriterionVerdict, verdict_on
-from numalab.labs.core_goals import CORE_GOALS
 from numalab.labs.declaration import Criterion
+from numalab.labs.goals import CORE_GOALS
 
 
 def _no_numa_node(language: str) -> str:

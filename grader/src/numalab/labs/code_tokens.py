@@ -1,7 +1,7 @@
-"""Tokens of C and of Fortran as a compiler reads them, without comments and blanks.
+"""Split C and Fortran into tokens as compilers do, without comments and blanks.
 
-Pure functions. What is not closed ends with the text or the line, so that no end is searched twice
-and hostile input costs no more than its length.
+Pure functions. A comment or literal that is not closed ends with the text or the line, so that no
+end is searched twice and hostile input costs no more than its length.
 """
 
 from __future__ import annotations

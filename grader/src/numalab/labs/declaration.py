@@ -1,4 +1,4 @@
-"""A lab as its lab.toml declares it."""
+"""Read a lab's declaration, lab.toml."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from typing import Literal
 from numalab.errors import NumalabError, UserError
 from numalab.files import MIB
 from numalab.installation import EDITION, GRADING
-from numalab.labs.core_goals import CORE_GOALS
-from numalab.labs.cpuset_goals import JOB_NODES
+from numalab.labs.goals import (
+    CORE_GOALS,
+    JOB_NODES,
+    LAB_PLACING,
+    NODES,
+    OWNERS,
+    POLICY_NODES,
+    PlacingGoal,
+)
 from numalab.labs.hint_ladders import HINTS, BadHints, Ladder, parse_ladders
 from numalab.labs.launch import Policy, read_policy
-from numalab.labs.placing_goals import LAB_PLACING, NODES, OWNERS, POLICY_NODES, PlacingGoal
 from numalab.labs.quantities import PREDICTED_KEYS, Quantity, read_quantities
 from numalab.labs.reference_loops import REFERENCE_LOOP_KEYS, ReferenceLoop, read_reference_loops
 from numalab.labs.starting_code import EARNS_WITH, STARTING_CODE, read_digests, read_earnings
@@ -24,29 +30,30 @@ from numalab.toml_files.tables import Table, parse_table, read_table
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
-NUMACTL = "NUMACTL"  # the variable of a policy file
+NUMACTL = "NUMACTL"  # the only variable of a policy file
 DECLARATION = "lab.toml"  # in a lab's grading/
 FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
 
 Kind = Literal["correctness", "evidence", "timing"]
 KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 
-# How many times as fast as the solution a kernel may be before somebody has to look at how, where a
-# lab says nothing else. What moves all bytes of arrays that are larger than the caches moves them
-# at the memory's rate, which the solution uses with all cores: stores past the caches save a
-# quarter of them, and better placement is what the solution has.
+# How many times as fast as the solution a kernel may be before an instructor has to look at it,
+# where a lab says nothing else. A kernel that moves all bytes of arrays larger than the caches is
+# limited by the memory's rate, which the solution uses with all cores. Stores that bypass the
+# caches save a quarter of the bytes, and the solution's placement can't be bettered.
 PLAUSIBLE_UP_TO = 4.0
 
-SINGLE_NODE = "one NUMA node"  # where the slow one of two timed placements has all threads
+SINGLE_NODE = "one NUMA node"  # on which the slow one of two timed placements has all threads
 
-VARIANT_ENDING = "_variant"  # of the name of somebody's variant, after its lab's
+VARIANT_ENDING = "_variant"  # of a variant's name, after its lab's
 
 FileKind = Literal[
     "placement", "policy", "groups", "launch", "prediction", "answers", "model",
 ]  # fmt: skip
-# Those under which programs of the kit are run; what others say is held against what is measured.
+# Kinds of files under which numalab's programs are run. What other files say is compared with
+# measurements.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
-# Lines of KEY=VALUE; the others are TOML.
+# Kinds of files with lines KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
 FILE_KINDS: dict[str, FileKind] = {
     "spread": "placement",
@@ -70,26 +77,23 @@ FILE_KINDS: dict[str, FileKind] = {
 
 
 def kind_of_goal(goal: str) -> FileKind:
-    """Return the kind of a file by its goal. What is not in FILE_KINDS is a file with answers, of
-    which labs have their own (seeded_answers.py)."""
+    """Return the kind of a file with a goal. A goal that is not in FILE_KINDS is of a file with
+    answers, which labs register (seeded_answers.py)."""
     return FILE_KINDS.get(goal, "answers")
 
 
 @dataclass(frozen=True)
 class HandedFile:
-    """A file that is handed in beside the kernel. goal: what it is to reach, of FILE_KINDS or of a
-    lab's answer files. A placement (.env) says where threads go: variables that it may set, and
-    runtimes on which it has to reach the goal. A policy (.env) says where memory goes, in words of
-    numactl. Groups (.toml) say which CPUs and memory control groups get, a launch (.toml) where
-    ranks go, a prediction (.toml) what a message will take, answers (.toml) what a machine is like
-    or what a recording of a governor says, rates (.toml) what links carry, and a model (.toml)
-    what loops take. seed: of what answers have to be about; None: any."""
+    """A file that is handed in with the kernel. By its kind, a placement (.env) says where threads
+    go, a policy (.env) where memory goes in numactl's words, groups (.toml) which PUs and NUMA
+    nodes control groups get, a launch (.toml) where ranks go, a prediction (.toml) what messages
+    take, answers (.toml) what a lab asks about, and a model (.toml) what loops take."""
 
-    name: str
-    goal: str
-    variables: tuple[str, ...]
-    runtimes: tuple[str, ...]
-    seed: int | None = None
+    name: str  # the file's name
+    goal: str  # what it is for, a key of FILE_KINDS or of a lab's answer files
+    variables: tuple[str, ...]  # that a placement or policy may set
+    runtimes: tuple[str, ...]  # OpenMP runtimes on which a placement has to reach its goal
+    seed: int | None = None  # of what answers have to be about; None: any
 
     @property
     def kind(self) -> FileKind:
@@ -98,165 +102,154 @@ class HandedFile:
 
 @dataclass(frozen=True)
 class TimedPlacements:
-    """Timing compares placements of the kit's program: two of the kit's, of one team on one NUMA
-    node and on all (judging/thread_goals.py), with that of a file that is handed in."""
+    """Timing compares placements of numalab's program: numalab's own of one team on one NUMA node
+    and on all (judging/thread_goals.py), and that of a file that is handed in."""
 
     file: HandedFile
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One thing that earns points.
-
-    rule: how it is judged, a name that the judge knows. part: the kernel that it is about,
-    None: all of them. value >= at_least or value <= at_most passes. needs_numa_nodes: NUMA
-    nodes that a machine must have to show it; needs_huge_page_mode: modes of transparent huge
-    pages, one of which it must have, empty: any. handout_fails_from: the handout fails the
-    criterion on machines with at least so many NUMA nodes; None: it passes everywhere.
-    on_machines: it is graded on the lab's virtual nodes, too, whatever this node shows.
-    file: that it is about, if any. slow: a launch of the kit, in the lab's folder; what is
-    timed is then the kit's program, under that, under the solution's launch and the student's.
-    kit_writes_first: first touch is the kit's, so that of a page only its use is the student's.
-    plausible_up_to: of times, how many times as fast as the solution a kernel may be before its
-    points wait until an instructor has looked.
-    whole_team: the pages have to be used by as many threads as the kit asks for.
-    at_least_of_lightspeed: of an efficiency, the share of the probe's speed that is asked for, in
-    the place of at_least, which is one of the solution's.
-    over: what a speedup is over, in words, where it is no launch. placing: of memory that a kernel
-    places, where it is to be.
-    """
+    """A criterion of a lab, which may earn points."""
 
     name: str
-    kind: Kind
-    rule: str
-    part: str | None
-    points: int
+    kind: Kind  # "correctness", "evidence" or "timing"
+    rule: str  # the name of the rule that judges it
+    part: str | None  # the kernel that it is about; None: all of the lab
+    points: int  # that it earns
+    # at_least, at_most: a value passes that is not below, or not above; None: no bound.
     at_least: float | None
     at_most: float | None
-    needs_numa_nodes: int
+    needs_numa_nodes: int  # how many NUMA nodes a machine must have to show it
+    # Modes of transparent huge pages, one of which a machine must have; empty: any.
     needs_huge_page_mode: tuple[str, ...]
+    # Starting code fails on machines with at least so many NUMA nodes; None: it passes on all.
     handout_fails_from: int | None
+    # It is graded on the lab's virtual machines, too, whatever this machine shows.
     on_machines: bool
-    file: HandedFile | None
+    file: HandedFile | None  # the file that it is about; None: a kernel
+    # Path of a launch file of numalab's, in the lab's folder. Timing then compares numalab's
+    # program under that one, the solution's and the student's.
     slow: str | None
-    kit_writes_first: bool
-    whole_team: bool
+    kit_writes_first: bool  # numalab writes the pages first, and only their use is the student's
+    whole_team: bool  # as many threads as numalab asks for have to use the pages
+    # How many times as fast as the solution a kernel may be before its points wait for an
+    # instructor.
     plausible_up_to: float = PLAUSIBLE_UP_TO
-    baseline_text: str = "the handout"
+    baseline_text: str = "the handout"  # what a speedup is over, in words; not used with `slow`
+    # Share (0 to 1) of the reference loop's speed that an efficiency needs, in place of at_least, a
+    # share of the solution's speed.
     at_least_of_lightspeed: float | None = None
-    placing: PlacingGoal = LAB_PLACING
+    placing: PlacingGoal = LAB_PLACING  # where memory has to be that a kernel places
 
     @property
     def required_share(self) -> float | None:
-        """Of the speed of what an efficiency is held against: the solution, or the probe."""
-        of_probe = self.at_least_of_lightspeed
-        return self.at_least if of_probe is None else of_probe
+        """Return the share of the solution's speed, or the reference loop's, that an efficiency
+        needs."""
+        of_reference = self.at_least_of_lightspeed
+        return self.at_least if of_reference is None else of_reference
 
 
 @dataclass(frozen=True)
 class Lab:
-    """name is the folder's name, such as 01_first_touch. mpi: its kernels run as ranks of
-    an MPI job. kit_parts: parts that only the kit's own kernel runs, so that they are judged
-    whatever the student's is like. launch: how the ranks of the other parts are started where they
-    are timed. programs: sources that its folder has beside kernels. repetition: what is timed at
-    once, in the lab's words. bytes_moved: what a call of compute moves of each array, to and from
-    memory, for each byte of it; by its name, empty where no time is modelled from pages.
-    modelled_on: machines to which what is modelled from pages is carried over. lightspeed: of the
-    kernels that are timed, which the probe is timed beside. predicted: of the staff's run, in
-    predictions.toml."""
+    """A lab as it is declared."""
 
-    name: str
-    title: str
-    minutes: int
-    languages: tuple[Language, ...]
-    contract: str
-    functions: tuple[str, ...]
-    environment: dict[str, str]
-    machines: tuple[str, ...]  # that show what the node at hand can't
-    mpi: bool
+    name: str  # of its folder, such as 01_first_touch
+    title: str  # of its handout
+    minutes: int  # that it takes a student
+    languages: tuple[Language, ...]  # of its kernels
+    contract: str  # its header
+    functions: tuple[str, ...]  # that a kernel defines, by the contract
+    environment: dict[str, str]  # variables of workers
+    machines: tuple[str, ...]  # virtual machines that show what the local machine can't
+    mpi: bool  # its kernels run as ranks of an MPI job
+    # Parts that numalab's own kernel runs, judged whatever the student's is like.
     kit_parts: tuple[str, ...]
+    # How the ranks of other parts are started where they are timed; None: not so.
     launch: Policy | None
-    repetition: str
-    timed_placements: TimedPlacements | None
+    repetition: str  # what is timed at once, in the lab's words
+    timed_placements: TimedPlacements | None  # placements that are timed; None: kernels are
     criteria: tuple[Criterion, ...]
-    hints: tuple[Ladder, ...]
-    has_solution_text: bool  # not so in a student's edition
+    hints: tuple[Ladder, ...]  # a ladder for each task
+    has_solution_text: bool  # solutions/NN_name/ has texts to read; not in a student copy
+    # Bytes that a call of compute moves between cores and memory, per byte of each array, by the
+    # array's name; empty: no times are modelled from pages.
     bytes_moved: Mapping[str, float] = field(default_factory=dict)
-    modelled_on: tuple[str, ...] = ()
-    lightspeed: tuple[ReferenceLoop, ...] = ()
-    predicted: tuple[Quantity, ...] = ()
-    programs: tuple[str, ...] = ()
-    earns_with: Mapping[str, str] = field(default_factory=dict)  # by criterion: labs/starting_code
-    starting_code: Mapping[str, Sequence[str]] = field(default_factory=dict)  # digests, by file
+    modelled_on: tuple[str, ...] = ()  # machines to which modelled times are extrapolated
+    lightspeed: tuple[ReferenceLoop, ...] = ()  # the reference loops of timed kernels
+    predicted: tuple[Quantity, ...] = ()  # quantities that predictions.toml predicts
+    programs: tuple[str, ...] = ()  # sources in its folder besides kernels
+    # By criterion, another one without which it earns no points (starting_code.py).
+    earns_with: Mapping[str, str] = field(default_factory=dict)
+    # Digests of starting code, by file, this release's first.
+    starting_code: Mapping[str, Sequence[str]] = field(default_factory=dict)
     has_link_job: bool = False  # a kernel is also built as an MPI job (ON_LINK of AddLab.cmake)
 
     @property
     def number(self) -> str:
-        """01 of 01_first_touch: enough to name it."""
         return self.name.split("_")[0]
 
     @property
     def is_variant(self) -> bool:
-        """Whether it is somebody's variant of a lab."""
         return self.name.endswith(VARIANT_ENDING)
 
     @property
     def shows_solution(self) -> bool:
-        """Whether solutions/NN_name/ is there to be read."""
+        """Tell whether solutions/NN_name/ has texts to read."""
         return self.has_solution_text and not self.is_variant
 
     @property
     def called(self) -> str:
-        """What names it on a command line."""
+        """Return what names the lab on a command line."""
         return f"{self.number} --variant" if self.is_variant else self.number
 
     @property
     def own_place(self) -> str:
-        """Where a learner's files are, from the top of her folder."""
+        """Return the path of a learner's files from the top of their folder."""
         return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
     @property
     def calls_mpi(self) -> bool:
-        """Whether its kernels can't be built without MPI."""
+        """Tell whether kernels need MPI to be built."""
         return self.mpi or self.has_link_job
 
     @property
     def parts(self) -> tuple[str | None, ...]:
-        """The kernels that are judged apart, in the order in which criteria name them;
-        (None,) where there is one."""
+        """Return the kernels that are judged separately, in the order of the criteria; (None,)
+        where there is one."""
         named = dict.fromkeys(c.part for c in self.criteria if c.part is not None)
         return tuple(named) or (None,)
 
     @property
     def kernel_parts(self) -> tuple[str | None, ...]:
-        """Those that the student's kernel runs."""
+        """Return the parts that the student's kernel runs."""
         return tuple(part for part in self.parts if part not in self.kit_parts)
 
     def criteria_of(self, part: str | None) -> tuple[Criterion, ...]:
-        """Return the criteria by which a part is judged; those without a part are about all."""
+        """Return the criteria of a part, and those of all parts."""
         return tuple(c for c in self.criteria if c.part in (None, part))
 
     @property
     def files(self) -> tuple[HandedFile, ...]:
-        """What is handed in beside the kernel, each file once."""
+        """Return the files that are handed in with the kernel, each once."""
         return tuple(dict.fromkeys(c.file for c in self.criteria if c.file is not None))
 
     def part_of(self, file: HandedFile) -> str | None:
-        """The kernel that runs under a file."""
+        """Return the part whose criteria are about a file."""
         return next(c.part for c in self.criteria if c.file == file)
 
     def reference_loop_of(self, part: str | None) -> ReferenceLoop | None:
-        """None: nothing is declared."""
-        return next((found for found in self.lightspeed if found.part == part), None)
+        """Return the reference loop of a part; None: none is declared."""
+        return next((loop for loop in self.lightspeed if loop.part == part), None)
 
     def has_probe(self, part: str | None) -> bool:
-        """Whether the kit's own loop can be timed beside a part."""
-        found = self.reference_loop_of(part)
-        return found is not None and found.has_probe
+        """Tell whether a part has a reference loop that is timed with it."""
+        loop = self.reference_loop_of(part)
+        return loop is not None and loop.has_probe
 
     def launch_of(self, part: str | None) -> HandedFile:
-        """The launch that is handed in for a part, and that the kit's slow ones are compared
-        with. Raises NumalabError where there is not one."""
+        """Return the launch file that is handed in for a part, which is compared with numalab's
+        slow launch. Raises NumalabError where there is not exactly one."""
         files = {
             c.file for c in self.criteria if c.part == part and c.file and c.file.kind == "launch"
         }
@@ -346,10 +339,6 @@ def _criterion(table: Table) -> Criterion:
     )
 
 
-def _bytes_moved(table: Table) -> dict[str, float]:
-    return {array: table.number(array, least=0) for array in table.values}
-
-
 CheckCriterion = Callable[["Lab", Criterion, Table], None]
 
 
@@ -358,10 +347,13 @@ def _accept(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 
 def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _accept) -> Lab:
-    """Read lab.toml and the hints of a lab.
+    """Read lab.toml and the hints of a lab. Raises NumalabError with the place of a mistake.
 
-    text: in place of lab.toml's. check: fails where a criterion lacks what its rule needs; see
-    judging/rules.py, which loads labs so. Raises NumalabError with the place of a mistake.
+    Args:
+        folder: of the lab.
+        text: of lab.toml; None: that of the file.
+        check: raises NumalabError where a criterion lacks what its rule needs; judging/rules.py
+            loads labs with one.
     """
     path = folder / GRADING / DECLARATION
     if text is None:
@@ -372,13 +364,13 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)
     placements = _timed_placements(
-        top.table("timed_placements", ("file",)),
-        [c.file for c in criteria if c.file is not None],
+        top.table("timed_placements", ("file",)), [c.file for c in criteria if c.file is not None]
     )
     if placements is not None:
         criteria = tuple(
             replace(c, baseline_text=SINGLE_NODE) if c.kind == "timing" else c for c in criteria
         )
+    moved = top.table("bytes_moved", None)
     lab = Lab(
         name=folder.name,
         title=top.text("title"),
@@ -395,7 +387,7 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
         timed_placements=placements,
         criteria=criteria,
         hints=_hints(folder / GRADING / HINTS, [criterion.name for criterion in criteria]),
-        bytes_moved=_bytes_moved(top.table("bytes_moved", None)),
+        bytes_moved={array: moved.number(array, least=0) for array in moved.values},
         modelled_on=top.texts("modelled_on", ()),
         programs=top.texts("programs", ()),
         has_solution_text=not (folder.parents[1] / EDITION).is_file(),
@@ -444,17 +436,18 @@ def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
 
 
 def lab_names(root: Path) -> list[str]:
-    """Of all labs of the kit, in order."""
+    """Return the names of all labs below numalab's root, in order."""
     return sorted(path.parents[1].name for path in root.glob(f"labs/*/{GRADING}/{DECLARATION}"))
 
 
 def load_labs(root: Path, check: CheckCriterion = _accept) -> dict[str, Lab]:
-    """Return all labs of the kit by name, in order; check: as of load_lab."""
+    """Return all labs by name, in order. check: as for load_lab. Raises NumalabError."""
     return {name: load_lab(root / "labs" / name, check=check) for name in lab_names(root)}
 
 
 def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
-    """The named labs, or all; a number ('1', '01') is enough. Raises UserError."""
+    """Return the named labs; all where no name is given. names: names, numbers ('1', '01') or
+    paths. Raises UserError."""
     chosen = []
     for name in names:
         name = Path(name.rstrip("/")).name

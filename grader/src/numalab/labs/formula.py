@@ -1,5 +1,5 @@
-"""Formulas in names, as students write them: numbers, + - * / ( ), names whose values were
-measured, and where a file allows them min and max. Pure functions."""
+"""Formulas that students write: numbers, + - * / ( ), names of measured values, and min and max
+where a file allows them. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BadFormula(ValueError):
 
 @dataclass(frozen=True)
 class Language:
-    """What a formula may have. names: those that have values; functions: of min and max."""
+    """What a formula may have: names of values, and functions, of min and max."""
 
     names: tuple[str, ...]
     functions: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Language:
 
 @dataclass(frozen=True)
 class Formula:
-    """One that was read. text: as it was written, without blanks around it."""
+    """A formula that was read. text: as it was written, without blanks around it."""
 
     text: str
     language: Language
@@ -41,17 +41,18 @@ class Formula:
 
     @property
     def names(self) -> frozenset[str]:
-        """That it has, functions not among them."""
-        found = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
-        return frozenset(found - set(self.language.functions))
+        """Return the names of values in the formula."""
+        names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
+        return frozenset(names - set(self.language.functions))
 
     def value(self, values: Mapping[str, float]) -> float:
-        """values: of all of the language's names. May be infinite or NaN. Raises BadFormula."""
+        """Evaluate the formula. values: of all of the language's names. The result may be infinite
+        or NaN. Raises BadFormula."""
         return _evaluated(self.tree, values, self.language)
 
 
 def read_formula(text: str, language: Language, tried: Mapping[str, float]) -> Formula:
-    """tried: values of all names as they may be, for which it is worked out once. Raises
+    """Parse a formula. tried: possible values of all names, for which it is evaluated once. Raises
     BadFormula."""
     text = text.strip()
     if len(text) > LONGEST_FORMULA:

@@ -1,16 +1,15 @@
-"""The file in which a student says which CPUs and which memory two control groups get, `job` and
-`others`. Pure functions.
+"""Read the file in which a student gives PUs and memory to two control groups, `job` and `others`.
+Pure functions.
 
     [job]
     cpus = "node:2"
     mems = "0-1"
     partition = "member"
 
-What goes for the PUs of one machine only is written in numbers, as Linux takes them: "0-3,8". What
-is to go for any machine is written in words: `all`, `node:2`, `node:first`, `node:last`, several
-with commas, and `but` in between for what is left out: "all but node:last". Of `cpus` the words
-mean PUs, of `mems` NUMA nodes; all of them are about NUMA nodes that have PUs. A key that is left
-out is not written, so that the group has what the one above it has.
+Values for one machine are numbers, as Linux takes them: "0-3,8". Values for any machine are words:
+`all`, `node:2`, `node:first`, `node:last`, several with commas, and `but` before what is left out:
+"all but node:last". Words mean PUs in `cpus` and NUMA nodes in `mems`, and only NUMA nodes that
+have PUs. A key that is left out is not written, so that the group has what its parent has.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from numalab.labs.cpuset_goals import nodes_with_pus, pus_of_nodes
+from numalab.labs.goals import nodes_with_pus, pus_of_nodes
 from numalab.machines.topology import Topology
 from numalab.pu_lists import BadList, kernel_list, parse_pus
 from numalab.toml_files.tables import Table, parse_table
@@ -35,12 +34,12 @@ _NODE = re.compile(r"node\s*:\s*(first|last|\d{1,4})", re.ASCII)
 
 
 class BadGroups(ValueError):
-    """A file that can't be used, or can't be meant on a machine; the text says why."""
+    """A file that can't be used, or has no meaning on a machine; the text says why."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """One of a set: `all`; of a node its number, or first or last; else numbers."""
+    """A term of a set: `all`; a node by its number, "first" or "last"; or numbers."""
 
     is_all: bool = False
     node: str = ""
@@ -49,7 +48,7 @@ class Term:
 
 @dataclass(frozen=True)
 class NumberSet:
-    """As it was written. but: what is left out."""
+    """A set as it was written. but: terms that are left out of it."""
 
     text: str
     terms: tuple[Term, ...]
@@ -58,7 +57,7 @@ class NumberSet:
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """None: nothing is said of it."""
+    """The keys of one control group; None: it is left out."""
 
     cpus: NumberSet | None = None
     mems: NumberSet | None = None
@@ -76,14 +75,13 @@ class GroupFile:
 
 
 def read_group_file(text: str) -> GroupFile:
-    """Raises BadGroups."""
+    """Parse a file. Raises BadGroups."""
     top = parse_table(text, "", BadGroups, GROUPS, _EXAMPLE)
-    return GroupFile(*(_group(top.table(name, KEYS)) for name in GROUPS))
-
-
-def _group(table: Table) -> GroupSettings:
-    partition = table.maybe("partition", lambda key: table.choice(key, PARTITIONS))
-    return GroupSettings(_set(table, "cpus"), _set(table, "mems"), partition)
+    groups = []
+    for table in (top.table(name, KEYS) for name in GROUPS):
+        partition = table.choice("partition", PARTITIONS) if "partition" in table else None
+        groups.append(GroupSettings(_set(table, "cpus"), _set(table, "mems"), partition))
+    return GroupFile(*groups)
 
 
 def _set(table: Table, key: str) -> NumberSet | None:
@@ -118,8 +116,8 @@ def _terms(text: str) -> Iterable[Term]:
 
 
 def numbers_of(numbers: NumberSet, key: str, topology: Topology) -> frozenset[int]:
-    """PUs for `cpus`, NUMA nodes for `mems`; also numbers that the machine lacks, which Linux is
-    to refuse. Raises BadGroups for a node that it lacks."""
+    """Return PUs for the key `cpus`, NUMA nodes for `mems`. Numbers that the machine lacks are
+    among them: Linux refuses those. Raises BadGroups for a node by a word that it lacks."""
     named = _union(numbers.terms, key, topology)
     return named - _union(numbers.but, key, topology)
 
@@ -148,7 +146,8 @@ def _listed(nodes: Sequence[int]) -> str:
 
 
 def settings(groups: GroupFile, topology: Topology) -> list[tuple[str, str, str]]:
-    """Group, key and value, as Linux takes them on this machine. Raises BadGroups."""
+    """Return group, key and value of each setting, as Linux takes them on a machine. Raises
+    BadGroups."""
     found = []
     for name in GROUPS:
         group: GroupSettings = getattr(groups, name)

@@ -1,10 +1,10 @@
-"""The hints of a lab: for each of its tasks a ladder, the weakest hint first.
+"""Parse the hints of a lab: a ladder for each of its tasks, the weakest hint first.
 
-Authors write them into hints.md of the lab's grading/. A heading begins a task's ladder,
-`# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one of the
-topic's name); a line of `---` stands between two hints. `CRITERION[NAME]` is for what goes wrong
-in this function of the contract, or of MPI, or begins in this array. A file without a heading is
-one ladder for all criteria. Pure functions.
+Authors write them in hints.md of the lab's grading/. A heading begins a task's ladder,
+`# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one with the
+topic's name); a line of `---` separates two hints. `CRITERION[NAME]` is for a mistake in this
+function of the contract or of MPI, or in this array. A file without a heading is one ladder for all
+criteria. Pure functions.
 """
 
 from __future__ import annotations
@@ -26,21 +26,20 @@ class BadHints(ValueError):
 
 @dataclass(frozen=True)
 class Ladder:
-    """topic: the task's name, "" where a lab has one ladder for all; criteria: that it helps
-    with; levels: the hints, each stronger than the one before; only: criteria with which it
-    helps where they go wrong in a function, or an array, each with that name."""
+    """The hints on one task."""
 
-    topic: str
-    criteria: tuple[str, ...]
-    levels: tuple[str, ...]
+    topic: str  # the task's name; "" where a lab has one ladder for all
+    criteria: tuple[str, ...]  # those that it helps with
+    levels: tuple[str, ...]  # the hints, each stronger than the one before
+    # Criterion and name, where it helps only with mistakes in this function or array.
     only: tuple[tuple[str, str], ...] = ()
 
     def helps_with_all_of(self, criterion: str) -> bool:
+        """Tell whether it helps with a criterion, whatever the place of the mistake."""
         return criterion in self.criteria and all(name != criterion for name, _ in self.only)
 
 
 def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
-    """helped: criteria, some with a function or an array."""
     parts = [name.rstrip("]").partition("[") for name in helped]
     levels = tuple(part.strip() for part in _NEXT.split(text))
     if not all(levels):
@@ -54,7 +53,8 @@ def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
 
 
 def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
-    """criteria: all names of the lab's. Each of them needs a ladder. Raises BadHints."""
+    """Parse hints.md. criteria: names of all of the lab's, each of which needs a ladder. Raises
+    BadHints."""
     if not text.strip():
         return ()
     if not re.search(r"^# ", text, re.MULTILINE):

@@ -1,4 +1,4 @@
-"""Which hints a learner has seen, kept in one small file of her copy of the kit."""
+"""Choose hints for a learner, and remember which ones were read, in one small file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
 from numalab.labs.hint_ladders import Ladder
 
-# The strongest hint that was seen, of each topic.
+# The number of the strongest hint that was read, by topic.
 Levels = Mapping[str, int]
 NO_LEVELS: Levels = MappingProxyType({})
 NOT_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 def read_levels(store: Path) -> dict[str, dict[str, int]]:
-    """By lab; nothing where there is no such file, or it can't be read."""
+    """Return the hints that were read, by lab; empty where there is no file, or it can't be
+    read."""
     data = read_json(store)
     if not isinstance(data, dict):
         return {}
@@ -31,7 +32,8 @@ def read_levels(store: Path) -> dict[str, dict[str, int]]:
 
 
 def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
-    """A weaker hint that is read again changes nothing. Raises NumalabError."""
+    """Note that a hint was read; one that is weaker than those before changes nothing. Raises
+    NumalabError."""
     all_levels = read_levels(store)
     levels = all_levels.setdefault(lab.name, {})
     levels[ladder.topic] = max(level, levels.get(ladder.topic, 0))
@@ -43,7 +45,7 @@ def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
 
 
 def next_level(ladder: Ladder, levels: Levels) -> int:
-    """The hint after the strongest one seen; the strongest stays the last."""
+    """Return the number of the hint after the strongest that was read, or of the last one."""
     return min(levels.get(ladder.topic, 0) + 1, len(ladder.levels))
 
 
@@ -52,8 +54,8 @@ def _has_more(ladder: Ladder, levels: Levels) -> bool:
 
 
 def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) -> list[Ladder]:
-    """The ladders that help with a criterion, of all where it is not said which. began_in: as of
-    a criterion's verdict; one that is on this goes before all others."""
+    """Return the ladders that help with a criterion, the best first; None: all of the lab.
+    began_in: function or array of the mistake, as in the criterion's verdict."""
     if criterion is None:
         return list(lab.hints)
     helping = [ladder for ladder in lab.hints if criterion in ladder.criteria]
@@ -67,22 +69,23 @@ def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) ->
 def ladder_for(
     lab: Lab, criterion: str | None, began_in: str | None = None, levels: Levels = NO_LEVELS
 ) -> Ladder | None:
-    """Of those the first that has more to say; where none has, the first. None: there is
-    none."""
+    """Return the first ladder that helps with a criterion and has hints to read, else the first of
+    all; None: the lab has none. Arguments as for ladders_for; levels: hints that were read."""
     ladders = ladders_for(lab, criterion, began_in)
     unread = (ladder for ladder in ladders if _has_more(ladder, levels))
     return next(unread, next(iter(ladders), None))
 
 
 def topics_of(lab: Lab) -> tuple[str, ...]:
-    """The names of the lab's ladders; none where there is one for all."""
+    """Return the topics of a lab's ladders; empty where there is one ladder for all."""
     return tuple(ladder.topic for ladder in lab.hints if ladder.topic)
 
 
 def find_ladder(
     lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, levels: Levels = NO_LEVELS
 ) -> Ladder:
-    """By the topic's name, a file's or a criterion's. began_in: by criterion. Raises UserError."""
+    """Return the ladder of a topic, a file or a criterion. began_in: function or array of the
+    mistake, by criterion. Raises UserError."""
     name = topic.rstrip("/").rpartition("/")[2]
     stem = name.split(".")[0]
     topics = topics_of(lab)
@@ -108,7 +111,8 @@ def _names(ladders: Sequence[Ladder]) -> list[str]:
 def hint_command(
     lab: Lab, criterion: str | None, began_in: str = "", levels: Levels = NO_LEVELS
 ) -> str | None:
-    """The command whose hint fits a criterion, as ladder_for; None: the lab has none."""
+    """Return the command that prints a hint on a criterion, by ladder_for; None: the lab has
+    none."""
     ladder = ladder_for(lab, criterion, began_in, levels)
     if ladder is None:
         return None
@@ -116,7 +120,7 @@ def hint_command(
 
 
 def is_exhausted(lab: Lab, criterion: str | None, levels: Levels, began_in: str = "") -> bool:
-    """Whether all hints that help with a criterion were seen, so that another call shows the
-    strongest again."""
+    """Tell whether all hints that help with a criterion were read, so that another call shows the
+    strongest one again."""
     ladders = ladders_for(lab, criterion, began_in)
     return bool(ladders) and not any(_has_more(ladder, levels) for ladder in ladders)

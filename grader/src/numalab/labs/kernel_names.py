@@ -1,5 +1,5 @@
-"""Names under which kernels are handed in, beside kernel.c and kernel.f90 themselves: what
-browsers, file managers and course systems make of a second copy, and other languages' names."""
+"""Recognise names under which kernels are handed in: what browsers, file managers and course
+systems make of a second copy of kernel.c or kernel.f90, and names of other languages."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ NOTEBOOK = "explore.ipynb"
 
 
 def edited_names(lab: Lab) -> tuple[str, ...]:
-    """Return the names of all that students edit in a lab's folder: the kernels, the files beside
-    them and the notebook."""
+    """Return the names of all that students edit in a lab's folder: kernels, files that are handed
+    in with them, and the notebook."""
     kernels = (KERNEL_FILES[language] for language in lab.languages)
     return (*kernels, *(file.name for file in lab.files), NOTEBOOK)
 
 
 def file_names(lab: Lab, language: str) -> tuple[str, ...]:
-    """Return the names of what is handed in for a lab in a language: the kernel, and the files of
-    the lab beside it."""
+    """Return the names of what is handed in for a lab in a language: the kernel and the lab's other
+    files."""
     return (KERNEL_FILES[language], *(file.name for file in lab.files))
 
 
@@ -52,7 +52,6 @@ _OTHERS = {
 
 
 def _letters(text: str) -> str:
-    """Without case and accents."""
     apart = unicodedata.normalize("NFKD", text.casefold())
     return "".join(char for char in apart if not unicodedata.combining(char))
 
@@ -61,7 +60,8 @@ _FOLDED_COPY_WORDS = frozenset(map(_letters, _COPY_WORDS))
 
 
 def _is_copy_of(name: str, stem: str) -> bool:
-    """Whether a name without its suffix is the stem, maybe with what marks a copy around it."""
+    """Tell whether a name without its suffix is the stem, or a copy's by words and numbers around
+    it."""
     words, own = _WORDS.findall(_letters(name)), _WORDS.findall(_letters(stem))
     ends = range(len(own), len(words) + 1)
     return any(
@@ -84,7 +84,7 @@ def _suffix(name: str) -> str:
 
 
 def is_copy_name(name: str, expected: str) -> bool:
-    """Whether a name is the wanted one but for case and what marks a copy: `kernel (1).c`,
+    """Tell whether a name is another one but for case and marks of a copy: `kernel (1).c`,
     `kernel - Kopie.c`, `KERNEL.C`; of Fortran in free form with any year."""
     stem, suffix = PurePath(expected).stem, _suffix(expected)
     alike = _FREE_FORM if suffix in _FREE_FORM else (suffix,)
@@ -96,9 +96,10 @@ def is_copy_name(name: str, expected: str) -> bool:
 def meant_by(
     expected: str, files: Sequence[tuple[str, bytes]], is_starting: Callable[[bytes], bool]
 ) -> int | None:
-    """Which of the files that stand for a name is meant by it: of those that differ the one that is
-    not starting code, and among equals the one of that name. files: names, each the wanted one or a
-    copy's, and contents; None: nobody can tell, or there is none."""
+    """Return the index of the file that is meant by a name; None: it is not clear, or there is
+    none. Of files that differ, the one that is not starting code is meant; of equal ones the one
+    with that name. files: name (the expected one or a copy's) and content of each. is_starting:
+    tells whether a content is starting code."""
     contents = {content for _, content in files}
     changed = {content for content in contents if not is_starting(content)}
     meant = changed if len(changed) == 1 else contents
@@ -114,13 +115,14 @@ def meant_by(
 
 
 def language_words(name: str) -> str:
-    """What a file is by its name, where that is no language that is graded: C++, as in a sentence;
-    empty: it does not show."""
+    """Return the language of a file by its name, where that is not graded, such as "C++"; empty:
+    the name does not show one."""
     return _OTHERS.get(_suffix(name), "")
 
 
 def not_graded_words(name: str) -> str:
-    """A sentence without a full stop on a source in another language; empty: it is in none."""
+    """Return a sentence without a full stop on a source in a language that is not graded; empty: it
+    is in none."""
     what = language_words(name)
     if not what:
         return ""
@@ -128,15 +130,16 @@ def not_graded_words(name: str) -> str:
 
 
 def similar_names(names: Iterable[str], expected: str) -> list[str]:
-    """Names that may have been meant to be the wanted one: copies' names, and with .txt behind."""
+    """Return names that are probably meant as the expected one: copies' names, and with .txt
+    appended."""
     with_txt = f"{expected}.txt".casefold()
     return sorted(n for n in names if is_copy_name(n, expected) or n.casefold() == with_txt)
 
 
 def is_probably_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool:
-    """Whether somebody may have meant a file to be the kernel in a language: a source by its name,
-    whatever comes behind that (kernel.f90.txt), one in a language that is near (kernel.cpp,
-    kernel.f), or one without any. own: the names of files that the lab has beside kernels."""
+    """Tell whether a file is probably meant as the kernel in a language. It is if its name is a
+    source's, whatever is appended (kernel.f90.txt), one's in a similar language (kernel.cpp,
+    kernel.f), or has no suffix. own: names of files that the lab itself has next to kernels."""
     if name in KERNEL_FILES.values() or name in own:
         return False
     suffixes = [suffix.lower() for suffix in PurePath(name.rstrip("~")).suffixes]

@@ -1,5 +1,5 @@
-"""Python that one lab alone needs, in labs/NN_name/grading/*.py: its rules, its questions with
-their right answers, and its experiments (NAME_experiment*.py, what ./numalab explore measures).
+"""Import the Python that only one lab needs, labs/NN_name/grading/*.py: its rules, its questions
+with their correct answers, and its experiments (NAME_experiment*.py, which ./numalab explore runs).
 
 These modules are imported by their file's name, which is theirs alone, and only from numalab's own
 root: whatever lies in a hand-in, a variant, a student's folder or the working directory is never

@@ -1,9 +1,9 @@
-"""A launch policy, and the command line that it means on a node.
+"""Launch policies, and the plan of ranks that one means on a machine.
 
-A policy (launch.toml) says over the topology how many ranks there are, how many threads
-each has, and what a rank is bound to; never by PU numbers, so that it holds on any
-machine. `plan` lays it over the PUs of one node; launch_commands renders the plan for each
-launcher. Pure functions.
+A policy (launch.toml) says by units of the topology how many ranks there are, how many threads each
+has, and what a rank is bound to. It never names PU numbers, so that it holds on any machine. `plan`
+applies it to the PUs of one machine; launch_commands renders the plan for each launcher. Pure
+functions.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _WORDS = {
 
 
 class BadPolicy(UserError):
-    """A policy that can't be read, or that can't be meant on the node; the text says what
-    to write instead."""
+    """A policy that can't be read, or has no meaning on a machine; the text says what to write
+    instead."""
 
 
 # ---- reading -------------------------------------------------------------------------
@@ -52,36 +52,37 @@ class BadPolicy(UserError):
 
 @dataclass(frozen=True)
 class UnitCount:
-    """One for each of these units."""
+    """As many as there are of this unit."""
 
     unit: str
 
 
 @dataclass(frozen=True)
 class RuntimeDefault:
-    """As many threads as OpenMP starts where nothing is said: one for each PU that the rank
-    may use, whatever other ranks do there."""
+    """As many threads as OpenMP starts by default: one for each PU that the rank may use, whatever
+    other ranks do there."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """ranks, threads: a number, or one for each unit. bind_to: one of BINDINGS. map_by: one
-    of UNITS; with bind_to "none" it means nothing."""
+    """A launch policy."""
 
-    ranks: int | UnitCount
+    ranks: int | UnitCount  # a number, or one per unit
+    # Of each rank: a number, one per unit that the rank has, or OpenMP's default.
     threads: int | UnitCount | RuntimeDefault
-    bind_to: str
+    bind_to: str  # the unit that a rank is bound to, one of BINDINGS
+    # The unit by which ranks are dealt out, one of UNITS; without meaning where bind_to is "none".
     map_by: str
 
 
 def parse_policy(text: str, name: str) -> Policy:
-    """The policy of a file's text; name: the file's, for messages. Raises BadPolicy."""
+    """Parse a policy. name: of its file, for messages. Raises BadPolicy."""
     example = 'a line looks like ranks = 2 or bind_to = "core", with names in quotes'
     return read_policy(parse_table(text, name, BadPolicy, None, example))
 
 
 def read_policy(table: Table) -> Policy:
-    """The policy of a table with the keys of a file. Raises the table's error."""
+    """Read a policy from a table with the keys of a policy file. Raises the table's error."""
     for key, value in table.values.items():
         if key not in POLICY_KEYS and _is_pu_list(value):
             keys = f"The keys are: {', '.join(POLICY_KEYS)}"
@@ -114,7 +115,8 @@ def read_policy(table: Table) -> Policy:
 
 
 def _default_binding(ranks: int | UnitCount) -> str:
-    """A rank for each unit is bound to it; a number of ranks is not, as with MPICH."""
+    """Return what ranks are bound to by default: to the unit that there is one rank for; a number
+    of ranks is not bound, as with MPICH."""
     if isinstance(ranks, UnitCount) and ranks.unit != "machine":
         return ranks.unit
     return "none"
@@ -189,17 +191,17 @@ def _refusal(value: str, key: str, units: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class RankPlan:
-    """A policy on one node. ranks: the PUs that each rank may use, in the topology's order.
-    threads: of each rank. places: OMP_PLACES of each
-    rank, or None where its threads are not pinned, since they would meet those of another
-    rank. notes: what to tell."""
+    """What a policy means on one machine."""
 
+    # policy, topology: that it was made from.
     policy: Policy
     topology: Topology
-    ranks: tuple[Pus, ...]
-    threads: int
+    ranks: tuple[Pus, ...]  # the PUs that each rank may use
+    threads: int  # of each rank
+    # OMP_PLACES of each rank; None: its threads are not bound, since other ranks' threads may be on
+    # the same cores.
     places: str | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # sentences for the user
 
     @property
     def is_bound(self) -> bool:
@@ -207,7 +209,8 @@ class RankPlan:
 
     @property
     def environment(self) -> dict[str, str]:
-        """OpenMP's, the same for all ranks: its places are counted inside a rank's PUs."""
+        """Return OpenMP's variables, the same for all ranks, since places are counted within a
+        rank's PUs."""
         count = {"OMP_NUM_THREADS": str(self.threads)}
         if self.places is None:
             return count | {"OMP_PROC_BIND": "false"}
@@ -215,7 +218,7 @@ class RankPlan:
 
 
 def plan(policy: Policy, topology: Topology) -> RankPlan:
-    """Lays a policy over a node. Raises BadPolicy where it can't be meant there."""
+    """Apply a policy to a machine. Raises BadPolicy where it has no meaning there."""
     count = policy.ranks
     if isinstance(count, UnitCount):
         count = len(units_of(topology, count.unit))
@@ -246,8 +249,8 @@ def plan(policy: Policy, topology: Topology) -> RankPlan:
 
 
 def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, ...]:
-    """Rank by rank: the next unit of map_by, and in it the next of bind_to; where that is
-    the larger one, the one around it."""
+    """Return the PUs of each rank: of the next unit of map_by the next unit of bind_to, or the one
+    around it where bind_to is the larger unit. Raises BadPolicy."""
     targets = units_of(topology, policy.bind_to)
     arounds = units_of(topology, policy.map_by)
     around_of = {pu: index for index, around in enumerate(arounds) for pu in around}
@@ -282,9 +285,10 @@ def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, .
 def _threads(
     policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
 ) -> int:
-    """Of each rank; ranks that share a unit share its cores or PUs equally."""
-    asked = policy.threads
-    if isinstance(asked, RuntimeDefault):
+    """Return the number of threads of each rank; ranks that share a unit share its cores or PUs
+    equally. sharing: how many ranks have the same PUs. Raises BadPolicy."""
+    required = policy.threads
+    if isinstance(required, RuntimeDefault):
         sizes = {len(pus) for pus in ranks}
         if len(sizes) > 1:
             raise BadPolicy(
@@ -293,19 +297,20 @@ def _threads(
             )
         return sizes.pop()
     what = f"a {_WORDS[policy.bind_to][0]}" if policy.bind_to != "none" else "the machine"
-    if isinstance(asked, int):
+    if isinstance(required, int):
         for pus, count in sharing.items():
-            if policy.bind_to != "none" and count * asked > len(pus):
+            if policy.bind_to != "none" and count * required > len(pus):
                 raise BadPolicy(
-                    f"{_many(count, 'rank')} of {_many(asked, 'thread')} can't be bound to {what} "
+                    f"{_many(count, 'rank')} of {_many(required, 'thread')} can't be bound to "
+                    f"{what} "
                     f"of {_many(len(pus), 'PU')}. Take fewer threads or fewer ranks, or bind them "
                     'to a larger unit; with bind_to = "none" they take turns'
                 )
-        return asked
-    singular, plural = _WORDS[asked.unit]
+        return required
+    singular, plural = _WORDS[required.unit]
     ranks_with: dict[int, int] = {}  # threads of a rank: for how many ranks
     for pus, count in sharing.items():
-        size = _cores(pus, topology) if asked.unit == "core" else len(pus)
+        size = _cores(pus, topology) if required.unit == "core" else len(pus)
         if size % count:
             offered = f"{size} {singular if size == 1 else plural}"
             raise BadPolicy(
@@ -332,13 +337,13 @@ def _cores(pus: Pus, topology: Topology) -> int:
     return len({topology.core[pu] for pu in pus})
 
 
-# ---- for people ----------------------------------------------------------------------
+# ---- text ----------------------------------------------------------------------------
 
 LISTED_RANKS = 8
 
 
 def summary(plan: RankPlan) -> list[str]:
-    """What a plan is, a line each: the ranks with their PUs, the first few of them."""
+    """Return lines that describe a plan: the first few ranks with their PUs, and notes."""
     count = len(plan.ranks)
     each = "each with " if count > 1 else "with "
     lines = [f"{_many(count, 'rank')}, {each}{_many(plan.threads, 'thread')}"]

@@ -1,5 +1,5 @@
-"""A plan of ranks and threads as the command lines of launchers: MPICH's and Open MPI's mpiexec,
-Intel MPI's, and Slurm's srun. Pure functions; grader/README.md has the reasons for each option."""
+"""Render plans of ranks as command lines of launchers: MPICH's, Open MPI's and Intel MPI's mpiexec,
+and Slurm's srun. Pure functions; grader/README.md has the reasons for each option."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ LINE_COLUMNS = 80
 
 @dataclass(frozen=True)
 class Command:
-    """A program's arguments, its options in the groups that belong together, and the
-    environment that it needs on top of the caller's."""
+    """A command line."""
 
-    words: tuple[tuple[str, ...], ...]
-    environment: Mapping[str, str]
+    words: tuple[tuple[str, ...], ...]  # the arguments, in groups that belong together
+    environment: Mapping[str, str]  # variables that it needs in addition to the caller's
 
     @property
     def arguments(self) -> tuple[str, ...]:
         return tuple(word for group in self.words for word in group)
 
     def shell_line(self, unset: Sequence[str] = ()) -> str:
-        """For a shell; on several lines where it is long. unset: variables that the caller
-        has and that must not be there."""
+        """Return the command for a shell, on several lines where it is long. unset: variables of
+        the caller that it must not have."""
         groups = [shlex.join(group) for group in self.words]
         settings = [f"{key}={shlex.quote(value)}" for key, value in self.environment.items()]
         if unset:
@@ -48,8 +47,8 @@ _HYDRA_UNITS = {
 
 
 def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
-    """What MPICH's mpiexec (hydra 4.0) is told of where ranks go. Its units mean what the
-    policy's do where the node is whole and even; elsewhere each rank gets a PU list."""
+    """Return the options of MPICH's mpiexec (hydra 4.0) that bind ranks. On a whole machine with
+    units of one size, its units mean what the policy's do; elsewhere each rank gets a PU list."""
     if not plan.is_bound:
         return (("-bind-to", "none"),)
     if plan.topology.is_even:
@@ -62,7 +61,7 @@ def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
 
 
 def mpiexec_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """For MPICH's mpiexec."""
+    """Return the command of MPICH's mpiexec."""
     count = ("-n", str(len(plan.ranks)))
     return Command((("mpiexec",), count, *binding_words(plan), tuple(program)), plan.environment)
 
@@ -72,7 +71,7 @@ def _mask(pus: Sequence[int]) -> int:
 
 
 def srun_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """For Slurm's srun, in a job that has the whole node."""
+    """Return the command of Slurm's srun, in a job that has the whole cluster node."""
     count, pus = len(plan.ranks), len(plan.topology.pus)
     groups: list[tuple[str, ...]] = [("srun",), ("--nodes=1",), (f"--ntasks={count}",)]
     if count > pus:
@@ -93,8 +92,9 @@ _OMPI_UNITS = {
 
 
 def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """For Open MPI's mpirun, 4.1. Its units mean what the policy's do where the node is whole and
-    even. Raises BadPolicy elsewhere: Open MPI would have to be given a file of ranks and PUs."""
+    """Return the command of Open MPI's mpirun, 4.1. Its units mean what the policy's do on a whole
+    machine with units of one size. Raises BadPolicy elsewhere: Open MPI would need a file of ranks
+    and PUs."""
     groups: list[tuple[str, ...]] = [("mpirun",), ("-n", str(len(plan.ranks)))]
     cores = len({pu.core for pu in plan.topology.pus})
     if not plan.is_bound:
@@ -118,8 +118,8 @@ def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
 
 
 def intel_mpi_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """For Intel MPI's mpiexec: a mask of PUs for each rank on the node. Raises BadPolicy where
-    ranks share PUs: its domains may not overlap."""
+    """Return the command of Intel MPI's mpiexec: a mask of PUs for each rank. Raises BadPolicy
+    where ranks share PUs, since its domains may not overlap."""
     domains = {"I_MPI_PIN": "off"}
     if plan.is_bound:
         if len(set(plan.ranks)) < len(plan.ranks):
@@ -135,13 +135,14 @@ def intel_mpi_command(plan: RankPlan, program: Sequence[str]) -> Command:
 
 @dataclass(frozen=True)
 class Launcher:
-    """program: what is called; package: where it comes from, for who has none; render: a plan's
-    command line; says: what its --version says of it, where several launchers have one name and
-    other words would mislead them."""
+    """A launcher."""
 
-    program: str
-    package: str
+    program: str  # its name
+    package: str  # where to get it, as the end of a sentence
+    # Returns the command of a plan and a program.
     render: Callable[[RankPlan, Sequence[str]], Command]
+    # What its --version prints, where several launchers share a name and would misunderstand each
+    # other's options; empty: it is not checked.
     says: str = ""
 
 

@@ -1,10 +1,10 @@
-"""What a loop takes whose arrays come from memory, from rates of other loops.
+"""Predict the time of a loop whose arrays come from memory, from rates of other loops.
 
-The rates are of three kinds of array: one that is only read, one that is only written, one that is
-read and written. Each is worked out of three loops that mix them; so a loop of one kind only is of
-another mix than any that was timed. What a loop takes is then taken to be the sum of what its
-arrays take: true where memory's bandwidth is the limit and bytes are what counts, and where few
-cores have only so many cache lines under way and lines are. common/probe/README.md has how well.
+There is a rate for each kind of array: only read, only written, read and written. The rates follow
+from the times of three loops that mix these kinds, so that a loop with one kind only has another
+mix than any that was timed. The time of a loop is the sum of the times of its arrays. That holds
+where memory bandwidth is the limit (bytes count), and where few cores have a limited number of
+cache lines under way (lines count). common/probe/README.md says how well.
 
 Pure functions."""
 
@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from numalab.evidence.run_formats import Mix
 from numalab.labs.formula import Language
 
-# Timed for the rates. No kind stands alone, and each rate rests on little that is subtracted.
+# Timed for the rates. No loop has one kind only, and little is subtracted for each rate.
 READS_TO_WRITES = Mix(1, 2, 0)
 READS_TO_UPDATES = Mix(1, 0, 2)
 MOSTLY_READS = Mix(3, 0, 1)
 MEASURED = (READS_TO_WRITES, READS_TO_UPDATES, MOSTLY_READS)
 
-# Of each row one is predicted. Rows of one kind only tell who leaves out write-allocate or a half
-# of an update, or that loops differ; the last one who takes the slowest kind for all, which is
-# right for loops of one kind only.
+# One loop of each row is predicted. Rows with one kind only show mistakes such as no
+# write-allocate, half of an update, or one rate for all loops. The last row shows a model that
+# takes the slowest kind for all arrays, which is correct for loops of one kind only.
 UNSEEN = (
     (Mix(1, 0, 0), Mix(2, 0, 0)),
     (Mix(0, 2, 0),),
@@ -45,8 +45,8 @@ READ_BYTES, WRITTEN_BYTES, UPDATED_BYTES = (
 
 @dataclass(frozen=True)
 class Rates:
-    """Of arrays of each kind, in 10^9 bytes that cross between cores and memory per second: the
-    lines that stores fetch first count."""
+    """Rates of arrays of each kind, in 10^9 bytes per second that move between cores and memory;
+    lines that stores fetch first are counted."""
 
     read_gb_s: float
     write_gb_s: float
@@ -54,19 +54,19 @@ class Rates:
 
 
 def draw_unseen(seed: str) -> tuple[Mix, ...]:
-    """The loops that are predicted, one of each row."""
+    """Return the loops that are predicted, one of each row of UNSEEN."""
     generator = random.Random(seed)
     return tuple(generator.choice(row) for row in UNSEEN)
 
 
 def all_unseen() -> tuple[Mix, ...]:
-    """Any of which may be drawn."""
+    """Return all loops that may be drawn."""
     return tuple(mix for row in UNSEEN for mix in row)
 
 
 def rates_of(times_ns: Mapping[Mix, float]) -> Rates | None:
-    """times_ns: of the three that are measured, per iteration. None where they don't fit together:
-    one kind of array would take no time."""
+    """Return the rates that follow from times of the MEASURED loops, per iteration; None: the times
+    contradict each other, and one kind of array would take no time."""
     writes, updates, reads = (times_ns[mix] for mix in MEASURED)
     # 1 read + 2 updated = updates; 3 read + 1 updated = reads.
     update_ns = (3 * updates - reads) / 5
@@ -78,7 +78,6 @@ def rates_of(times_ns: Mapping[Mix, float]) -> Rates | None:
 
 
 def values_for(mix: Mix, rates: Rates, cores: int) -> dict[str, float]:
-    """What a formula's names are for a loop."""
     return {
         "loads": float(mix.loads),
         "stores": float(mix.stores),
@@ -91,7 +90,8 @@ def values_for(mix: Mix, rates: Rates, cores: int) -> dict[str, float]:
 
 
 def time_ns(mix: Mix, rates: Rates) -> float:
-    """The kit's own prediction, per iteration."""
+    """Return numalab's own prediction of a loop's time per iteration: the sum of bytes over rate of
+    its arrays."""
     return (
         READ_BYTES * mix.loads / rates.read_gb_s
         + WRITTEN_BYTES * mix.stores / rates.write_gb_s
@@ -100,7 +100,8 @@ def time_ns(mix: Mix, rates: Rates) -> float:
 
 
 def factor_off(predicted: float, measured: float) -> float:
-    """By which a prediction is off, 1 or more; infinite where it is none."""
+    """Return the ratio of prediction and measurement, the larger over the smaller; infinite for a
+    prediction that is not above 0."""
     if not predicted > 0:
         return math.inf
     return max(predicted / measured, measured / predicted)

@@ -1,4 +1,5 @@
-"""The file in which a student models a node: bytes of six loops, a share, a time. Pure functions.
+"""Read the file in which a student models a machine: bytes of six loops, a share, a time. Pure
+functions.
 
     share = "..."               # of the rate of all cores of a NUMA node, that `threads` reach
     time_ns = "..."             # of an iteration of a loop of so many loads, stores and updates
@@ -6,8 +7,8 @@
     [bytes]                     # that cross between cores and memory per iteration
     fill = 16
 
-Each part is judged by a criterion of its own: what one of them lacks is told by that one, and what
-is no such file at all by all three."""
+Each part is judged by a criterion of its own, which reports mistakes in its part. A text that is no
+such file at all is reported by all three."""
 
 from __future__ import annotations
 
@@ -31,21 +32,21 @@ class BadModel(ValueError):
 
 @dataclass(frozen=True)
 class Loop:
-    """One whose bytes are asked for. loads, stores, updates: arrays that it only reads, only
-    writes, reads and writes; stride: of elements from one iteration to the next."""
+    """A loop whose bytes are asked for."""
 
-    code: str
-    element_bytes: int
+    code: str  # its body
+    element_bytes: int  # of each array
+    # loads, stores, updates: number of arrays that it only reads, only writes, reads and writes.
     loads: int
     stores: int
     updates: int
-    stride: int = 1
+    stride: int = 1  # elements from one iteration to the next
 
     @property
     def bytes_moved(self) -> int:
-        """Per iteration between cores and memory, on an x86 processor with ordinary stores, where
-        the arrays fill no cache. A store fetches its line first; and a line crosses whole,
-        whatever of it is used, so strides shorter than a line cost what they skip, too."""
+        """Return the bytes that move between cores and memory per iteration, on an x86 processor
+        with ordinary stores and arrays larger than the caches. A store fetches its line first.
+        Lines move as a whole, so strides shorter than a line cost the bytes that they skip, too."""
         arrays = self.loads + 2 * self.stores + 2 * self.updates
         return self.element_bytes * self.stride * arrays
 
@@ -62,36 +63,32 @@ LOOPS: Mapping[str, Loop] = {
 
 
 def mistaken_bytes(loop: Loop) -> dict[str, float]:
-    """What a loop's bytes are to who makes a mistake, by what a sentence says of it. Where two come
-    to the same, the first is told."""
-    size, stride = loop.element_bytes, loop.stride
-    arrays = loop.loads + loop.stores + loop.updates
-    moved = loop.loads + 2 * loop.stores + 2 * loop.updates
+    """Return the bytes that each of several mistakes leads to, by a sentence on it. Where two lead
+    to the same number, the first one is reported."""
+    loads, stores, updates = loop.loads, loop.stores, loop.updates
+    size, step, moved = loop.element_bytes, loop.stride, loads + 2 * stores + 2 * updates
+    no_fetch, half_update = loads + stores + 2 * updates, loads + 2 * stores + updates
+    fetched_again = loads + 2 * stores + 3 * updates
     return {
-        "a store to a line that no cache holds fetches the line first": size
-        * stride
-        * (loop.loads + loop.stores + 2 * loop.updates),
-        "an array that is read and written crosses twice": size
-        * stride
-        * (loop.loads + 2 * loop.stores + loop.updates),
-        "a line that was read anyway is not fetched once more for the store": size
-        * stride
-        * (loop.loads + 2 * loop.stores + 3 * loop.updates),
-        "an array that is only read does not go back": size * stride * 2 * arrays,
+        "a store to a line that no cache holds fetches the line first": size * step * no_fetch,
+        "an array that is read and written crosses twice": size * step * half_update,
+        "a line that was read anyway is not fetched once more for the store":
+            size * step * fetched_again,
+        "an array that is only read does not go back": size * step * 2 * (loads + stores + updates),
         "memory is read by whole cache lines": size * moved,
-        "a float has 4 bytes, and not a double's 8": 8 * stride * moved,
+        "a float has 4 bytes, and not a double's 8": 8 * step * moved,
         "it is bytes that are asked for, of one iteration": moved,
-    }
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Model:
-    """A file that was read; its parts are looked at when they are judged."""
+    """A model file; its parts are parsed when they are judged."""
 
     table: Table
 
     def counted(self) -> dict[str, float]:
-        """Bytes of each loop. Raises BadModel where one is missing or no number."""
+        """Return the bytes of each loop. Raises BadModel where one is missing or no number."""
         top = self.table
         if BYTES not in top:
             top.fail(f"[{BYTES}] is missing; write it with the keys {', '.join(LOOPS)}")
@@ -100,7 +97,7 @@ class Model:
         return {name: table.number(name, least=0) for name in LOOPS}
 
     def share(self) -> Formula:
-        """Raises BadModel where there is no formula that can be read."""
+        """Return the formula of the share. Raises BadModel."""
         formula = self._formula(SHARE, saturation.LANGUAGE, saturation.values_for(3, 8, 10.0, 40.0))
         if "threads" not in formula.names:
             self.table.refuse(
@@ -109,7 +106,7 @@ class Model:
         return formula
 
     def time_ns(self) -> Formula:
-        """As share."""
+        """Return the formula of the time. Raises BadModel."""
         rates = loop_times.Rates(20.0, 22.0, 30.0)
         tried = {mix: loop_times.values_for(mix, rates, 4) for mix in loop_times.all_unseen()}
         of_all_kinds = loop_times.values_for(Mix(3, 2, 1), rates, 4)
@@ -149,19 +146,22 @@ class Model:
 
 
 def read_model(text: str) -> Model:
-    """Raises BadModel for what is no such file, whatever of it is looked at."""
+    """Parse a model file. Raises BadModel for a text that is none, whatever its parts are."""
     table = parse_table(text, "", BadModel, (SHARE, TIME, BYTES), _EXAMPLE)
     table.table(BYTES, tuple(LOOPS))
     return Model(table)
 
 
 def value_of(formula: Formula, values: Mapping[str, float], key: str) -> float:
-    """Above 0. Raises BadModel."""
+    """Evaluate a formula of a model. key: what messages call it. Raises BadModel where the value is
+    not above 0 and finite."""
     try:
         found = formula.value(values)
     except BadFormula as error:
         raise BadModel(f"{key}: {error}") from error
     if not 0 < found < math.inf:
-        said = ", ".join(f"{name} = {short(value, 4)}" for name, value in values.items())
-        raise BadModel(f"{key} is {short(found)} with {said}; it has to be above 0, and finite")
+        with_values = ", ".join(f"{name} = {short(value, 4)}" for name, value in values.items())
+        raise BadModel(
+            f"{key} is {short(found)} with {with_values}; it has to be above 0, and finite"
+        )
     return found

@@ -1,4 +1,4 @@
-"""Placement files as students hand them in."""
+"""Parse placement files (.env), and numactl's words in policy files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KNOWN = (
 )  # fmt: skip
 
 
-# Behind a value; no value of theirs has such a thing in it.
+# A second setting after a value; no value has one in it.
 _SETTING = re.compile(r"[\s;]((?:OMP|KMP|GOMP)_[A-Z_]+) *=")
 
 LONGEST_VALUE = 16 << 10  # characters; a list of all PUs of the largest node has half of that
@@ -33,7 +33,8 @@ class BadPlacement(ValueError):
 
 
 def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
-    """The variables of a placement file. Raises BadPlacement."""
+    """Return the variables of a placement file. allowed: names that it may set. Raises
+    BadPlacement."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()
@@ -93,8 +94,8 @@ _POLICIES = ", ".join(word for word in (*_NODE_POLICIES, *_ALONE) if word.starts
 
 
 def memory_policy(variables: Mapping[str, str]) -> str:
-    """POLICY:NODES, as the monitor takes it on; "default:" where nothing is set. Raises
-    BadPlacement."""
+    """Return the memory policy of a file as the monitor's option, POLICY:NODES; "default:" where
+    nothing is set. variables: of the file. Raises BadPlacement."""
     text = variables.get(NUMACTL, "").strip()
     found = re.findall(r"\S+", text)
     if found and found[0] == "numactl":

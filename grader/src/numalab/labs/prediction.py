@@ -1,5 +1,5 @@
-"""The file in which a student predicts what messages will take: one that the library sends at once
-(eager), and one that it first asks for (rendezvous). Pure functions."""
+"""Read the file in which a student predicts the times of messages: one that the library sends at
+once (eager), and one for which it first asks the receiver (rendezvous). Pure functions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from numalab.labs.formula import BadFormula, Formula, Language, read_formula
 from numalab.toml_files.tables import Table, parse_table
 from numalab.words import short
 
-# What is predicted, by its key: sizes on both sides of where the libraries that are common change
-# over on one node, 4 to 64 KiB.
+# Sizes of predicted messages in bytes, by key: on both sides of the limits at which common
+# libraries change the protocol within a machine, 4 to 64 KiB.
 PREDICTED: Mapping[str, int] = {"time_4_kib_us": 4096, "time_64_kib_us": 65_536}
-# The times of other sizes that a formula may have: who sees on which line of the curve a size is
-# takes those that are on it, too.
+# Sizes whose times a formula may use, by name: a good prediction uses sizes with the same protocol.
 TIMES: Mapping[str, int] = {
     "time_1_kib_us": 1024,
     "time_8_kib_us": 8192,
@@ -33,14 +32,14 @@ class BadPrediction(ValueError):
 
 @dataclass(frozen=True)
 class Predictions:
-    """By key: formulas, a number is one, too; and why another can't be used."""
+    """Predictions by key: formulas, among them plain numbers, and why others can't be used."""
 
     formulas: Mapping[str, str]
     complaints: Mapping[str, str]
 
 
 def read_predictions(text: str) -> Predictions:
-    """Of a file of this text. Raises BadPrediction where none can be used."""
+    """Parse a file with predictions. Raises BadPrediction where none can be used."""
     example = "write a number, or a formula in quotes"
     table = parse_table(text, "", BadPrediction, tuple(PREDICTED), example)
     formulas, complaints = {}, {}
@@ -56,7 +55,6 @@ def read_predictions(text: str) -> Predictions:
 
 
 def _formula(table: Table, key: str) -> str:
-    """Raises BadPrediction."""
     if key not in table:
         table.fail(f"{key} is missing; write {key} = a number, or a formula in quotes")
     value = table.values[key]
@@ -70,7 +68,8 @@ def _formula(table: Table, key: str) -> str:
 
 
 def predict(formula: str, values: Mapping[str, float]) -> float:
-    """Its value in microseconds, above 0. values: of all NAMES. Raises BadPrediction."""
+    """Return a formula's value in microseconds. values: of all NAMES. Raises BadPrediction where it
+    is not above 0 and finite."""
     try:
         time_us = _read(formula).value(values)
     except BadFormula as error:
@@ -83,8 +82,7 @@ def predict(formula: str, values: Mapping[str, float]) -> float:
 
 
 def _read(formula: str) -> Formula:
-    """Raises BadPrediction."""
-    # Other than each other, so that a difference of two is not 0.
+    # All different, so that no difference of two is 0.
     tried = {name: 1.0 + number for number, name in enumerate(NAMES)}
     try:
         return read_formula(formula, _LANGUAGE, tried)

@@ -1,5 +1,5 @@
-"""What a lab asks to be predicted of the staff's run ([[predicted]] in lab.toml), and the file that
-a student predicts it in, predictions.toml beside the kernel. Pure functions.
+"""Read quantities that students predict of the instructor's run ([[predicted]] in lab.toml), and
+the file with predictions, predictions.toml next to the kernel. Pure functions.
 
 A quantity is of one kind:
 
@@ -26,8 +26,8 @@ from numalab.toml_files.tables import Table, did_you_mean, parse_table
 from numalab.untrusted.visible import shortened, visible
 
 FILE = "predictions.toml"
-_LONGEST_NAME, _MOST_UNKNOWN = 60, 5  # of keys that nobody has asked for
-SHARE = "share"  # the unit of what is a part of a whole
+_LONGEST_NAME, _MOST_UNKNOWN = 60, 5  # of unknown keys
+SHARE = "share"  # the unit of a part of a whole, 0 to 1
 
 QuantityKind = Literal["value", "time", "rate", "ratio", "message", "seen"]
 Role = Literal["submission", "handout", "solution"]
@@ -42,8 +42,8 @@ What = Literal[
     "used_by_lower_half", "written_by_lower_half", "on_small_pages", "faults_of_small_pages",
     "met", "in_shared_lines", "messages", "of_rank",
 ]  # fmt: skip
-# Of each its unit, and what it needs. It is seen of the solution, or of the handout where that is
-# what students can work out (judging/observed_quantities.py): so no kernel that is handed in makes
+# Unit and keys of each observed quantity. It is observed of the solution, or of starting code where
+# that is what students can work out (judging/observed_quantities.py), so that no kernel can make
 # its author's prediction come true.
 _STRETCH = ("array", "first", "last")
 OBSERVED: Mapping[What, tuple[str, tuple[str, ...]]] = {
@@ -56,7 +56,7 @@ OBSERVED: Mapping[What, tuple[str, tuple[str, ...]]] = {
     "messages": ("messages", ()),
     "of_rank": (SHARE, ("rank",)),
 }
-# Beside name, question and of.
+# Keys of each kind besides name, question and of.
 _KEYS: Mapping[QuantityKind, tuple[str, ...]] = {
     "value": ("unit", "criterion", "where"),
     "time": ("role", "part"),
@@ -77,15 +77,15 @@ class BadPredictions(ValueError):
 
 @dataclass(frozen=True)
 class Quantity:
-    """question: a sentence; where: "here" or a machine; first, last: of the array's length; the
-    others as the table above has them, None where the kind has no such key."""
+    """A quantity that students predict. The others are as in the table above, None where the kind
+    has no such key."""
 
-    name: str
-    question: str
-    of: QuantityKind
-    unit: str
+    name: str  # its key in predictions.toml
+    question: str  # a sentence
+    of: QuantityKind  # its kind, as in the table above
+    unit: str  # of its value
     criterion: str | None = None
-    where: str = "here"
+    where: str = "here"  # "here" or a machine, on which a criterion's value is measured
     role: Role | None = None
     over: Role | None = None
     part: str | None = None
@@ -93,20 +93,22 @@ class Quantity:
     file: str | None = None
     what: What | None = None
     array: str | None = None
+    # first, last: shares (0 to 1) of an array's length.
     first: float = 0.0
     last: float = 1.0
     rank: int | None = None
 
     @property
     def is_share(self) -> bool:
-        """A part of a whole, 0 to 1."""
+        """Tell whether it is a part of a whole, 0 to 1."""
         return self.unit == SHARE
 
 
 def read_quantities(
     tables: Sequence[Table], criteria: Collection[str], parts: Collection[str | None]
 ) -> tuple[Quantity, ...]:
-    """criteria: names of the lab's; parts: its kernels. Raises what the tables raise."""
+    """Read [[predicted]] of a lab. criteria: names of the lab's; parts: its kernels. Raises what
+    the tables raise, with the place of a mistake."""
     found: dict[str, Quantity] = {}
     for table in tables:
         quantity = _quantity(table, criteria, parts)
@@ -158,22 +160,22 @@ def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | N
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a file says. values: by name, as numbers that are meant; complaints: of the others that
-    the file has, by name; unknown: a sentence on each key that is asked for nowhere."""
+    """The predictions of a file."""
 
-    values: Mapping[str, float] = field(default_factory=dict)
+    values: Mapping[str, float] = field(default_factory=dict)  # by name of the quantity
+    # Why a value can't be used, by name.
     complaints: Mapping[str, str] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()  # a sentence on each key that is no quantity
 
     @property
     def is_empty(self) -> bool:
-        """As it was handed out."""
+        """Tell whether the file predicts nothing, as it was handed out."""
         return not (self.values or self.complaints or self.unknown)
 
 
 def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
-    """Of a file that has a line for each quantity; what is missing, or still "" as it was handed
-    out, is in neither. Raises BadPredictions where it is no TOML."""
+    """Parse predictions.toml. A quantity that is missing, or still "" as it was handed out, is in
+    neither values nor complaints. Raises BadPredictions where the text is no TOML."""
     by_name = {quantity.name: quantity for quantity in quantities}
     example = f"write {quantities[0].name} = a number" if quantities else ""
     table = parse_table(text, "", BadPredictions, None, example)
@@ -195,7 +197,6 @@ def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
 
 
 def _complaint(quantity: Quantity, value: object) -> str:
-    """Why a value can't be held against what is measured; empty: it can."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "this is no number: write it without quotes and without a unit"
     if not math.isfinite(value):
@@ -214,7 +215,7 @@ _COLUMNS = 78
 
 
 def template(quantities: Sequence[Quantity]) -> str:
-    """The file as it is handed out: each quantity with its question and unit, and nothing said."""
+    """Return the file as it is handed out: each quantity with its question and unit, no value."""
     opening = (
         "What will the run show that is graded, on the staff's node? Write a number in the place "
         'of each "", before you measure; a share is 0 to 1.'

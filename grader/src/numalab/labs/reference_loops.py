@@ -1,5 +1,5 @@
-"""Lightspeed as lab.toml declares it: which timed kernels are told what share they reach of the
-rate of the kit's own loop with the same reads and writes, the probe, and why others are not."""
+"""Read [[lightspeed]] of lab.toml: which timed kernels are compared with the reference loop,
+numalab's loop with the same reads and writes, and why others are not."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ REFERENCE_LOOP_KEYS = ("part", "flops_per_element", "none")
 
 @dataclass(frozen=True)
 class ReferenceLoop:
-    """Of one timed kernel. part: as criteria name it, None: the lab's only one;
-    flops_per_element: of a repetition, over n elements; None: there is no probe, and none says
-    why, as the rest of a sentence."""
+    """The reference loop of one timed kernel."""
 
-    part: str | None
+    part: str | None  # the kernel, as criteria name it; None: the lab's only one
+    # Of a repetition over n elements; None: there is no reference loop.
     flops_per_element: float | None
-    none: str = ""
+    none: str = ""  # why there is none, as the rest of a sentence
 
     @property
     def has_probe(self) -> bool:
@@ -43,8 +42,13 @@ def read_reference_loops(
     is_launched: bool,
     launched_parts: Collection[str | None],
 ) -> tuple[ReferenceLoop, ...]:
-    """parts: of the lab; is_launched: its kernels are MPI ranks; launched_parts: of which launches
-    are compared. Fails in the table that is wrong."""
+    """Read the reference loops of a lab. Raises what the tables raise, with the place of a mistake.
+
+    Args:
+        parts: of the lab.
+        is_launched: its kernels are MPI ranks.
+        launched_parts: parts whose launches are compared.
+    """
     found: dict[str | None, ReferenceLoop] = {}
     for table in tables:
         read = _read(table)

@@ -1,9 +1,9 @@
 """Saturation: the share of a NUMA node's rate that some of its cores reach.
 
-A core alone has only so many cache lines under way, so its rate is far below the memory's; each
-further core adds as much, until the memory is the limit. Which numbers of threads tell that model
-from others depends on the node: a curve over them is measured first, and what is asked for is drawn
-among those where the model holds and the others miss.
+A single core has a limited number of cache lines under way, so its rate is far below the memory's.
+Each further core adds as much, until the memory is the limit. Which numbers of threads distinguish
+that model from others depends on the machine. So a curve of rates is measured first, and the
+predicted numbers are drawn from those where the model holds and others fail.
 
 Pure functions."""
 
@@ -20,13 +20,13 @@ LEAST_CORES = 8  # of one NUMA node: with fewer the curve has no room to bend
 CORE_GB_S, ALL_GB_S = "one_gb_s", "all_gb_s"
 LANGUAGE = Language(("threads", "cores", CORE_GB_S, ALL_GB_S), ("min", "max"))
 
-# Of a number that may be drawn, in shares: how near the model is, and how far others are. A
-# prediction may be off by 0.1: noise of half of that turns nothing round.
+# A number of threads may be drawn if the model's share is off by no more, and those of others by no
+# less. A prediction may be off by 0.1, so noise of half of that changes no verdict.
 MAX_MODEL_ERROR, MIN_OTHER_ERROR = 0.05, 0.15
 
 
 def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
-    """A PU of each core of one NUMA node, cores that are alike: of the node with most of them."""
+    """Return one PU of each core of one NUMA node, of cores of one kind: the largest such group."""
     kinds = core_kinds(node) or ()
     groups: dict[tuple[int, int | None], dict[int, int]] = {}
     for pu in sorted(node["pu_list"], key=lambda pu: int(pu["pu"])):
@@ -38,19 +38,18 @@ def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
 
 
 def curve_counts(cores: int) -> tuple[int, ...]:
-    """The numbers of threads of the curve: powers of two, halfway between, and all cores."""
+    """Return the numbers of threads of the curve: powers of two, halfway between, and all cores."""
     powers = [2**power for power in range(cores.bit_length())]
-    wanted = {*powers, *(power * 3 // 2 for power in powers), cores}
-    return tuple(sorted(number for number in wanted if number <= cores))
+    counts = {*powers, *(power * 3 // 2 for power in powers), cores}
+    return tuple(sorted(count for count in counts if count <= cores))
 
 
 def modelled_share(threads: int, core_gb_s: float, all_gb_s: float) -> float:
-    """The kit's own prediction: in proportion, until the memory is the limit."""
+    """Return numalab's own prediction: proportional to threads, until the memory is the limit."""
     return min(1.0, threads * core_gb_s / all_gb_s)
 
 
 def values_for(threads: int, cores: int, core_gb_s: float, all_gb_s: float) -> dict[str, float]:
-    """What a formula's names are for a number of threads."""
     return {
         "threads": float(threads),
         "cores": float(cores),
@@ -60,9 +59,10 @@ def values_for(threads: int, cores: int, core_gb_s: float, all_gb_s: float) -> d
 
 
 def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Numbers of threads that tell models apart, below saturation and at it. curve: rates by
-    number, with 1 and all cores. Below: neither 1 nor the share of the cores is near. At it: nor is
-    the proportion that goes on."""
+    """Return the numbers of threads that distinguish models, below saturation and at it. Below
+    saturation, neither all of the rate nor the share of cores is near the measured share; at
+    saturation, nor is the rate of one core times threads. curve: rates by number of threads, with 1
+    and all cores."""
     cores = max(curve)
     one, whole = curve[1], curve[cores]
     below, at_it = [], []
@@ -81,9 +81,10 @@ def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[i
 
 
 def draw_counts(curve: Mapping[int, float], seed: str) -> tuple[int, ...]:
-    """The numbers that are predicted: one below saturation, and one at it. Where no smaller one can
-    be told from a rate that grows with each core, all cores are it: their share is 1, and that
-    model says more. Empty where no number tells the models apart."""
+    """Return the two numbers of threads that are predicted, one below saturation and one at it;
+    empty where no numbers distinguish the models. Where no smaller number is at saturation, it is
+    all cores, if a rate that grows with each core would predict more than their share, which is 1.
+    """
     below, at_it = telling_counts(curve)
     cores = max(curve)
     if not at_it and cores * curve[1] / curve[cores] >= 1 + MIN_OTHER_ERROR:

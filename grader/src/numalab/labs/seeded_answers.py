@@ -1,8 +1,8 @@
-"""Files in which a student answers questions that follow from a seed of his own.
+"""Files in which students answer questions that are drawn from their own seed.
 
-The keys of such a file are the same for all seeds; what is drawn from the seed stands in the
-questions, not in the file. An answer that is left out is none. Which questions there are is the
-lab's (labs/NN_name/grading/), which registers its file here. Pure functions.
+The keys of such a file are the same for all seeds; what is drawn is in the questions, not in the
+file. An answer may be left out. Each lab has its own questions (labs/NN_name/grading/), and
+registers its file here. Pure functions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BadAnswers(ValueError):
 
 @dataclass(frozen=True)
 class SeededAnswers(Generic[Answer]):
-    """given: by key; None: no answer."""
+    """The answers of a file. given: by key; None: no answer."""
 
     seed: int
     given: Mapping[str, Answer | None]
@@ -38,22 +38,16 @@ class SeededAnswers(Generic[Answer]):
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """A kind of file with answers.
+    """A kind of file with answers."""
 
-    Attributes:
-        goal: its name in lab.toml.
-        read: parses a text; the second argument is the seed that it must have, None: any. Raises
-            BadAnswers.
-        placeholder: the name by which templates of variants have the right answers.
-        right_answers: returns them for a seed, as lines of such a file.
-        machine: returns the machine that the answers are about, which a grading boots; None where
-            they are about no machine.
-    """
-
-    goal: str
+    goal: str  # its name in lab.toml
+    # Parses a text; the second argument is the seed that it must have, None: any. Raises
+    # BadAnswers.
     read: Callable[[str, int | None], SeededAnswers[Any]]
-    placeholder: str
-    correct_answers: Callable[[int], str]
+    placeholder: str  # the name by which templates of variants have the correct answers
+    correct_answers: Callable[[int], str]  # returns them for a seed, as lines of such a file
+    # Returns the machine that the answers are about, which a grading boots; None where they are
+    # about no machine.
     machine: Callable[[int], Machine] | None = None
 
 
@@ -72,8 +66,9 @@ def answer_files() -> Mapping[str, AnswerFile]:
 
 
 def read_seed(table: Table, expected: int | None = None, topic: str = "") -> int:
-    """expected: the seed that it has to have, as a course may fix it; None: any. about: what it is
-    the seed of. Raises the table's error."""
+    """Return the seed of a file with answers. expected: the seed that it has to have, as a course
+    may fix it; None: any. topic: what the questions of the expected seed are about, for a message.
+    Raises the table's error."""
     if SEED not in table:
         table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")
     seed = table.whole(SEED, SEEDS[0])

@@ -1,8 +1,8 @@
-"""Whose variant it is: a number for each person, from the course's secret and the person's id.
+"""Seeds of variants: a number for each student, from the course's secret and the student's id.
 
-Who has the secret can compute it again; a student can't choose it. What a student gets is a code,
-which holds the number and tells a slip of the pen or another person's code apart from one's own. It
-is no proof: who makes up a code of his own is found out by who has the secret.
+With the secret the number can be computed again; a student can't choose it. A student gets a code,
+which holds the number and a check by which mistyped codes and other students' codes are recognised.
+The check is no proof: a made-up code is recognised with the secret only.
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ from numalab.errors import UserError
 SEEDS = range(1, 2**32)
 TODAY = "today"
 
-# Crockford's base 32: no I, L, O, U, which are read as other signs.
+# Crockford's base 32: without I, L, O and U, which are easily misread.
 _SIGNS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _READ_AS = str.maketrans({"I": "1", "L": "1", "O": "0"})
 _SIGN_BITS = 5
 _CODE_SIGNS = 9
 _CHECK_BITS = _CODE_SIGNS * _SIGN_BITS - 32
 
-# What can be drawn has grown: a code says which edition its variants are drawn from, by what its
-# check is combined with. So whoever has begun keeps the variants.
+# More can be drawn than in earlier versions. A code says from which edition of draws its variants
+# are, by a number that its check is combined with, so that students keep the variants they began.
 DRAWS = 2
 _EDITIONS = {1: 0, 2: 0b1010101010101}
 
 
 @dataclass(frozen=True)
 class Seed:
-    """number: one of SEEDS; owner: whose it is, as a code is bound to it; draws: the edition of
-    what its variants are drawn from."""
+    """A seed."""
 
-    number: int
-    owner: str
-    draws: int = DRAWS
+    number: int  # one of SEEDS
+    owner: str  # the id that its code is bound to
+    draws: int = DRAWS  # the edition of draws that its variants are from
 
     @property
     def code(self) -> str:
-        """Of nine signs in threes."""
+        """Return the code, nine signs in groups of three."""
         check = _check(self.owner, self.number) ^ _EDITIONS[self.draws]
         value = self.number << _CHECK_BITS | check
         bits = range((_CODE_SIGNS - 1) * _SIGN_BITS, -1, -_SIGN_BITS)
@@ -55,13 +54,13 @@ def _check(owner: str, number: int) -> int:
 
 
 def personal_seed(secret: bytes, owner: str, draws: int = DRAWS) -> Seed:
-    """owner: a student's id, as the gradebook has it."""
+    """Return a student's seed. secret: the course's; owner: the student's id in the gradebook."""
     digest = hmac.new(secret, f"numalab seed {owner}".encode(), hashlib.sha256).digest()
     return Seed(SEEDS[int.from_bytes(digest[:8], "big") % len(SEEDS)], owner, draws)
 
 
 def seed_of_code(owner: str, code: str) -> Seed:
-    """Raises UserError for a code that is not this owner's."""
+    """Return the seed of a code. Raises UserError for a code that is not this owner's."""
     signs = code.upper().replace("-", "").replace(" ", "").translate(_READ_AS)
     if len(signs) != _CODE_SIGNS or any(sign not in _SIGNS for sign in signs):
         raise UserError(
@@ -83,7 +82,8 @@ def seed_of_code(owner: str, code: str) -> Seed:
 
 
 def chosen_seed(text: str, today: date) -> Seed:
-    """Of --seed, for who studies alone: a number, or 'today'. Raises UserError."""
+    """Return the seed of the option --seed, for students without a course: a number, or "today".
+    Raises UserError."""
     if text == TODAY:
         return Seed(today.year * 10_000 + today.month * 100 + today.day, today.isoformat())
     if not (text.isascii() and text.isdigit() and int(text) in SEEDS):

@@ -1,9 +1,9 @@
-"""What of a solution is no kernel and is needed where the solution itself is not: the files that
-placements are held against, published figures, sealed answers.
+"""Files of a solution that are needed without its kernels: those that placements are compared with,
+published figures, sealed answers.
 
-In the kit they lie in solutions/NN_name/ as they are; in a student's edition in one file there,
-coded: compressed, so that nobody meets them by looking around or searching. That is no
-encryption, and none would hold, since what reads it is beside it.
+They are in solutions/NN_name/; in a student copy in one file there, which is compressed, so that
+students don't come across them by browsing or searching. That is no encryption, and none would
+hold, since the program that reads the file is next to it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ CODED_FILE = "solution.coded"
 
 @dataclass(frozen=True)
 class Coded:
-    """texts: of files, by name; answers: of the lab's questions, sealed."""
+    """The content of the compressed file: texts of files by name, and the lab's sealed answers."""
 
     texts: dict[str, str]
     answers: dict[str, Any]
 
 
 def write_coded(folder: Path, coded: Coded) -> None:
-    """Raises OSError."""
+    """Write the compressed file of a solution's folder. Raises OSError."""
     text = json.dumps({"texts": coded.texts, "answers": coded.answers})
     (folder / CODED_FILE).write_bytes(zlib.compress(text.encode(), 9))
 
 
 def read_coded(folder: Path) -> Coded:
-    """folder: of a solution. Empty where there is none. Raises NumalabError."""
+    """Read the compressed file of a solution's folder; empty where there is none. Raises
+    NumalabError."""
     path = folder / CODED_FILE
     try:
         data = json.loads(zlib.decompress(path.read_bytes()))
@@ -48,7 +49,8 @@ def read_coded(folder: Path) -> Coded:
 
 
 def solution_text(folder: Path, name: str) -> str | None:
-    """Of a file of a solution; None: it has none of that name. Raises OSError and NumalabError."""
+    """Return the text of a solution's file; None: it has none of that name. Raises OSError and
+    NumalabError."""
     try:
         return (folder / name).read_text("utf-8")
     except FileNotFoundError:
@@ -56,7 +58,7 @@ def solution_text(folder: Path, name: str) -> str | None:
 
 
 def need_solution_text(folder: Path, name: str) -> str:
-    """As solution_text, of a file that has to be there. Raises NumalabError."""
+    """Return the text of a file that a solution must have. Raises NumalabError."""
     try:
         text = solution_text(folder, name)
     except OSError as error:

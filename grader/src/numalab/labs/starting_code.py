@@ -1,5 +1,5 @@
-"""Whether a text is a lab's starting code, whatever comments and blanks it has, and what earns its
-points only beside a criterion that needs all threads. Pure functions."""
+"""Recognise a lab's starting code by digests, whatever comments and blanks it has, and read which
+criteria earn points only together with another one. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ _LINES = re.compile(r"#[^\n]*")
 
 
 def code_of(name: str, content: bytes) -> str:
-    """Return what a file says: its text without comments and blanks. name: tells the language; of a
-    notebook what its cells say, without their outputs; all else has comments that begin with #."""
+    """Return the text of a file without comments and blanks. The suffix of `name` tells the
+    language. Of a notebook it is the text of its cells, without outputs; in all other files
+    comments begin with #."""
     text = decode_source(content)
     suffix = Path(name).suffix
     if suffix == ".c":
@@ -34,7 +35,7 @@ def code_of(name: str, content: bytes) -> str:
 
 
 def _cells(text: str) -> str:
-    """Return the sources of a notebook's cells; of what is no notebook all."""
+    """Return the text of a notebook's cells; all of a text that is no notebook."""
     try:
         sources = [cell["source"] for cell in json.loads(text)["cells"]]
         return "".join("".join(source) for source in sources)
@@ -43,14 +44,14 @@ def _cells(text: str) -> str:
 
 
 def digest_of(name: str, content: bytes) -> str:
-    """Return the first 32 digits of the SHA-256 of what a file says, as lab.toml keeps those of the
+    """Return the first 32 digits of the SHA-256 of a file's code_of(), as lab.toml has them for
     starting code."""
     return hashlib.sha256(code_of(name, content).encode()).hexdigest()[:32]
 
 
 def read_digests(table: Table) -> dict[str, Sequence[str]]:
     """Read [starting_code] of a lab.toml: for each file that a student gets the digest of this
-    release's, and behind it those of earlier ones."""
+    release, followed by those of earlier ones."""
     found: dict[str, Sequence[str]] = {}
     for name, value in table.values.items():
         found[name] = table.texts(name) if isinstance(value, list) else (table.text(name),)
@@ -76,15 +77,15 @@ def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, st
 def is_unchanged(
     files: Mapping[str, bytes], digests: Mapping[str, Sequence[str]], kernel: str
 ) -> bool:
-    """Return whether all that was handed in is starting code, of this release or an earlier one.
-    files: contents of those that were; digests: of starting code; kernel: the file without which
-    nothing is."""
+    """Tell whether all that was handed in is starting code, of this release or an earlier one.
+    files: contents of handed-in files; digests: as of read_digests; kernel: name of the kernel,
+    without which nothing was handed in."""
     return kernel in files and all(
         digest_of(name, content) in digests.get(name, ()) for name, content in files.items()
     )
 
 
 def is_of_earlier_release(name: str, content: bytes, digests: Sequence[str]) -> bool:
-    """Return whether a file is starting code of an earlier release, and not of this one. digests:
-    as read_digests has them of a file."""
+    """Tell whether a file is starting code of an earlier release, and not of this one. digests: of
+    the file, as of read_digests."""
     return digest_of(name, content) in digests[1:]

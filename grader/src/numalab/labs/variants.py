@@ -1,13 +1,18 @@
-"""Variants of labs: what a seed draws, and the files that come of it.
+"""Draw variants of labs from seeds, and make their files from templates.
 
-A lab that has them has two folders of templates: labs/NN_name/grading/variant, a lab of its own but
-for what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first says what
-can be drawn and what never is, since the lab's own answer would be right. `@draw.key@` in a
-template is replaced by the text `key` of the choice that was drawn, `@draw@` by a value of
-`values`; `@for@`, `@code@`, `@seed@` and `@machine@` by whose variant it is, its seed, and the
-machine made from it; `@places.GOAL@` by a list of places there (core_goals.py), and an answer
-file's placeholder by the answers that are right for the seed (seeded_answers.py). Pure functions
-but for reading the folders.
+A lab with variants has two folders of templates: labs/NN_name/grading/variant, a lab of its own
+except for what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first
+says what can be drawn, and what is never drawn, since the lab's own solution would pass. In a
+template
+
+- `@draw.key@` is replaced by the text `key` of the choice that was drawn, `@draw@` by a value of
+  `values`,
+- `@for@`, `@code@`, `@seed@` and `@machine@` by the owner, the code and number of the seed, and the
+  machine made from it,
+- `@places.GOAL@` by a list of places on that machine (goals.py),
+- an answer file's placeholder by the correct answers of the seed (seeded_answers.py).
+
+Pure functions but for reading the folders.
 """
 
 from __future__ import annotations
@@ -21,7 +26,6 @@ from pathlib import Path
 from numalab.draws import pick
 from numalab.errors import NumalabError, UserError
 from numalab.installation import GRADING
-from numalab.labs.core_goals import CORE_GOALS, places_text
 from numalab.labs.declaration import (
     DECLARATION,
     VARIANT_ENDING,
@@ -31,6 +35,7 @@ from numalab.labs.declaration import (
     load_lab,
     load_labs,
 )
+from numalab.labs.goals import CORE_GOALS, places_text
 from numalab.labs.seeded_answers import answer_files
 from numalab.labs.seeds import SEEDS, Seed
 from numalab.machines.seeded import PREFIX, seeded_machine
@@ -39,18 +44,19 @@ from numalab.toml_files.tables import Table, read_table
 
 FOLDER = "variant"  # of templates, in a lab's grading/ and in its solution's folder
 DRAWS = "draws.toml"
-MOST_TRIES = 1000  # until a draw is one that may be made
+MOST_TRIES = 1000  # until a combination is drawn that is allowed
 
 _PLACEHOLDER = re.compile(r"@([a-z_0-9]+(?:\.[a-z_0-9]+)?)@")
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Something that is drawn. choices: names of what it can be, with the texts of each; since: by
-    name the edition in which a choice came. Seeds of an older one draw from what there was."""
+    """Something that is drawn."""
 
-    name: str
-    choices: Mapping[str, Mapping[str, str]]
+    name: str  # its name in placeholders
+    choices: Mapping[str, Mapping[str, str]]  # texts of each choice, by the choice's name
+    # The edition of draws in which a choice was added, by its name. Seeds of an older edition draw
+    # from the choices that it had.
     first_editions: Mapping[str, int] = field(default_factory=dict)
 
     def drawn_from(self, edition: int) -> list[str]:
@@ -59,33 +65,32 @@ class Draw:
 
 @dataclass(frozen=True)
 class Draws:
-    """All that is drawn for a lab's variants. never: choices by draw, that are not made together;
-    takes, takes_of_solution: files of the lab and of its solution that variants have, too, where
-    they name the lab with the variant's name."""
+    """All that is drawn for a lab's variants."""
 
-    lab: str
-    draws: tuple[Draw, ...]
-    never: tuple[Mapping[str, str], ...]
+    lab: str  # its name
+    draws: tuple[Draw, ...]  # what is drawn
+    never: tuple[Mapping[str, str], ...]  # combinations of choices, by draw, that are not drawn
+    # takes, takes_of_solution: files of the lab and its solution that variants have as well, with
+    # the variant's name in place of the lab's.
     takes: tuple[str, ...]
     takes_of_solution: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One person's variant of a lab. chosen: by draw, the name of the choice; texts: what takes the
-    place of each placeholder that is drawn, or says whose it is."""
+    """The variant of a lab for one seed."""
 
-    lab: str
-    seed: Seed
-    chosen: Mapping[str, str]
-    texts: Mapping[str, str]
+    lab: str  # name of the lab
+    seed: Seed  # its seed
+    chosen: Mapping[str, str]  # name of the choice, by draw
+    texts: Mapping[str, str]  # texts of placeholders that are drawn, or that name the owner
 
     @property
     def name(self) -> str:
         return variant_name(self.lab)
 
     def text(self, placeholder: str) -> str | None:
-        """What takes its place; None: nothing is drawn for it."""
+        """Return the text that replaces a placeholder; None: there is none."""
         kind, _, goal = placeholder.partition(".")
         if placeholder in self.texts:
             return self.texts[placeholder]
@@ -109,12 +114,12 @@ def is_variant_name(name: str) -> bool:
 
 
 def lab_of_variant(name: str) -> str:
-    """The lab that it is a variant of."""
+    """Return the name of the lab that a variant's name belongs to."""
     return name.removesuffix(VARIANT_ENDING)
 
 
 def templates(root: Path, lab: str) -> Path:
-    """Of a kit, the folder of what students get."""
+    """Return the folder with templates of what students get."""
     return root / "labs" / lab / GRADING / FOLDER
 
 
@@ -127,7 +132,7 @@ def labs_with_variants(root: Path) -> list[str]:
 
 
 def lab_with_variants(root: Path, name: str) -> str:
-    """The name of a lab, by its name or number, of which there are variants. Raises UserError."""
+    """Return the name of a lab that has variants. name: its name or number. Raises UserError."""
     (lab,) = choose_labs(load_labs(root), [name])
     having = labs_with_variants(root)
     if lab.name not in having:
@@ -136,8 +141,8 @@ def lab_with_variants(root: Path, name: str) -> str:
 
 
 def variant_lab(root: Path, lab: str) -> Lab:
-    """As all variants of a lab have it: its criteria and files. Goals and machine are those of some
-    seed. Raises NumalabError."""
+    """Return what all variants of a lab have in common: criteria and files. Goals and machine are
+    those of some seed. Raises NumalabError."""
     folder = templates(root, lab)
     path = folder / GRADING / DECLARATION
     some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
@@ -149,7 +154,7 @@ def variant_lab(root: Path, lab: str) -> Lab:
 
 
 def names_with_variants(root: Path) -> list[str]:
-    """Of all that can be handed in, each variant behind its lab."""
+    """Return the names of all that can be handed in, each variant behind its lab."""
     having = labs_with_variants(root)
     return [
         name
@@ -159,12 +164,13 @@ def names_with_variants(root: Path) -> list[str]:
 
 
 def labs_that_ask(root: Path) -> list[str]:
-    """Labs whose variants ask for predictions. Raises NumalabError."""
+    """Return labs whose variants ask for predictions. Raises NumalabError."""
     return [lab for lab in labs_with_variants(root) if variant_lab(root, lab).predicted]
 
 
 def labs_and_variants(root: Path) -> dict[str, Lab]:
-    """All that can be handed in, by name, each variant behind its lab. Raises NumalabError."""
+    """Return all that can be handed in, by name, each variant behind its lab. Raises
+    NumalabError."""
     labs = load_labs(root)
     return {
         name: labs[name] if name in labs else variant_lab(root, lab_of_variant(name))
@@ -176,7 +182,7 @@ def labs_and_variants(root: Path) -> dict[str, Lab]:
 
 
 def read_draws(root: Path, lab: str) -> Draws:
-    """Raises NumalabError with the place of a mistake."""
+    """Read a lab's draws.toml. Raises NumalabError with the place of a mistake."""
     keys = ("draw", "never", "takes", "takes_of_solution")
     top = read_table(templates(root, lab) / DRAWS, NumalabError, keys)
     draws = tuple(_draw(table) for table in top.tables("draw", ("name", "values", "choice")))
@@ -214,15 +220,11 @@ def _draw(table: Table) -> Draw:
     return Draw(name, choices, first_editions)
 
 
-def _is_never(chosen: Mapping[str, str], never: Sequence[Mapping[str, str]]) -> bool:
-    return any(all(chosen[name] == value for name, value in choices.items()) for choices in never)
-
-
 def draw_variant(draws: Draws, seed: Seed) -> Variant:
-    """Raises NumalabError where there is nothing that may be drawn."""
+    """Draw the variant of a seed. Raises NumalabError where no combination is allowed."""
     for attempt in range(MOST_TRIES):
         chosen = {draw.name: _chosen(draws.lab, seed, draw, attempt) for draw in draws.draws}
-        if not _is_never(chosen, draws.never):
+        if not any(choices.items() <= chosen.items() for choices in draws.never):
             return _variant(draws, seed, chosen)
     raise NumalabError(f"{draws.lab}: {DRAWS} leaves no variant that may be drawn")
 
@@ -254,7 +256,8 @@ def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
 
 
 def rendered(template: str, variant: Variant, where: str) -> str:
-    """Raises NumalabError for a placeholder that nothing is drawn for."""
+    """Replace the placeholders of a template. where: what messages call it. Raises NumalabError for
+    an unknown placeholder."""
 
     def text_of(match: re.Match[str]) -> str:
         text = variant.text(match[1])
@@ -267,13 +270,13 @@ def rendered(template: str, variant: Variant, where: str) -> str:
 
 
 def lab_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """By name from it, what is in the folder of a variant's lab. Raises NumalabError."""
+    """Return the files of a variant's lab, by path in its folder. Raises NumalabError."""
     lab = root / "labs" / draws.lab
     return dict(_files(lab, templates(root, draws.lab), draws.takes, variant))
 
 
 def solution_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """By name, what is in the folder of a variant's solution. Raises NumalabError."""
+    """Return the files of a variant's solution, by path in its folder. Raises NumalabError."""
     solution = root / "solutions" / draws.lab
     folder = solution_templates(root, draws.lab)
     return dict(_files(solution, folder, draws.takes_of_solution, variant))

@@ -14,7 +14,7 @@ from typing import Any
 
 from numalab.errors import NumalabError, UserError
 from numalab.files import write_json
-from numalab.grading.handout import language_digests
+from numalab.grading.file_choice import language_digests
 from numalab.grading.timing_reuse import alike
 from numalab.judging.places import LOCAL
 from numalab.judging.timing_claims import SPEEDUP

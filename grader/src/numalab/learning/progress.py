@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
-from numalab.grading.handout import edited_languages, is_pristine
+from numalab.grading.file_choice import edited_languages, is_pristine
 from numalab.installation import Installation
 from numalab.judging.verdict import UNGRADED, Status, Verdict, rounded_points
 from numalab.labs.declaration import KERNEL_FILES, Criterion, Lab

@@ -25,15 +25,10 @@ NO_LIMIT_BYTES = 2**60
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit of a control group.
+    """A limit of a control group."""
 
-    Attributes:
-        file: the file that sets it, such as /sys/fs/cgroup/job/cpu.max.
-        value: cores (a quota of 1.5 periods is 1.5), or bytes.
-    """
-
-    file: str
-    value: float
+    file: str  # the file that sets it, such as /sys/fs/cgroup/job/cpu.max
+    value: float  # cores (a quota of 1.5 periods is 1.5), or bytes
 
 
 @dataclass(frozen=True)
@@ -46,19 +41,14 @@ class AllowedPus:
 
 @dataclass(frozen=True)
 class ControlGroups:
-    """Limits of control groups, from this process's own group upwards.
+    """Limits of control groups, from this process's own group upwards."""
 
-    Attributes:
-        core_limits, memory_limits: those levels that have a limit; empty where none has one, None
-            where control groups can't be read.
-        cpusets: PUs allowed at each level; None as above.
-        is_cut_off: this is a container, and the levels above it are hidden.
-    """
-
+    # core_limits, memory_limits: those levels that have a limit; empty where none has one, None
+    # where control groups can't be read.
     core_limits: tuple[Limit, ...] | None
     memory_limits: tuple[Limit, ...] | None
-    cpusets: tuple[AllowedPus, ...] | None
-    is_cut_off: bool
+    cpusets: tuple[AllowedPus, ...] | None  # PUs allowed at each level; None as above
+    is_cut_off: bool  # this is a container, and the levels above it are hidden
 
     @property
     def core_limit(self) -> Limit | None:
@@ -75,8 +65,6 @@ class ControlGroups:
 
 @dataclass(frozen=True)
 class _Tree:
-    """One mounted hierarchy of control groups."""
-
     version: int
     levels: tuple[Path, ...]  # folders, of this process's own group first
     is_part: bool  # only what belongs to a container is mounted
@@ -195,7 +183,9 @@ ENDING = frozenset({"SIGKILL", "SIGXCPU", "SIGXFSZ"})
 def limits_in_force(root: Path = Path("/")) -> list[str]:
     """Return a phrase for each limit in force, with its amount and where it is set, such as
     "address space 4 GiB (ulimit -v)". root: the folder that holds proc and sys."""
-    found = [f"memory {amount(int(limit.value))} ({limit.file})" for limit in _smallest(root)]
+    memory = read_control_groups(root).memory_limits or ()
+    smallest = min(memory, key=lambda limit: limit.value, default=None)
+    found = [] if smallest is None else [f"memory {amount(int(smallest.value))} ({smallest.file})"]
     for which, what, option in _BYTES:
         soft, _ = resource.getrlimit(which)
         if soft != resource.RLIM_INFINITY:
@@ -204,11 +194,6 @@ def limits_in_force(root: Path = Path("/")) -> list[str]:
     if seconds != resource.RLIM_INFINITY:
         found.append(f"processor time {seconds} s (ulimit -t)")
     return found
-
-
-def _smallest(root: Path) -> list[Limit]:
-    memory = read_control_groups(root).memory_limits or ()
-    return [min(memory, key=lambda limit: limit.value)] if memory else []
 
 
 def limits_sentence(limits: Sequence[str]) -> str:

@@ -39,17 +39,11 @@ OBSERVER_VARIABLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Row:
-    """Variables that are left out for one reason.
+    """Variables that are left out for one reason."""
 
-    Attributes:
-        steers: what they steer.
-        names: the variables, with blanks in between.
-        why: the reason, as the end of a sentence with "since".
-    """
-
-    steers: Steers
-    names: str
-    why: str
+    steers: Steers  # what they steer
+    names: str  # the variables, with blanks in between
+    why: str  # the reason, as the end of a sentence with "since"
 
 
 # Names that match a row of LEFT_OUT and are passed on all the same.
@@ -148,10 +142,8 @@ _LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Tell whether a name matches a pattern with at most one *.
-
-    fnmatch would compile a hundred regular expressions at each start of numalab.
-    """
+    """Tell whether a name matches a pattern with at most one *. fnmatch would compile a hundred
+    regular expressions at each start of numalab."""
     head, star, tail = pattern.partition("*")
     return name.startswith(head) and name.endswith(tail) if star else name == pattern
 

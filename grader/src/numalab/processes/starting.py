@@ -17,12 +17,8 @@ def run(
     command: Command, environment: Environment, *,
     cwd: str | Path | None = None, limit_s: float | None = None,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-    """Run a program to its end, without input, and keep what it prints.
-
-    Raises:
-        OSError: it can't be started.
-        subprocess.TimeoutExpired: it ran longer than limit_s.
-    """
+    """Run a program to its end, without input, and keep what it prints. Raises OSError (it can't be
+    started) and subprocess.TimeoutExpired (it ran longer than limit_s)."""
     return subprocess.run(
         command, env=dict(environment), cwd=cwd, timeout=limit_s, check=False,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",

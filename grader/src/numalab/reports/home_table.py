@@ -10,7 +10,7 @@ from rich.text import Text
 
 from numalab import words
 from numalab.evidence.placed_pages import Placing
-from numalab.labs.placing_goals import LAB_PLACING, OWNERS
+from numalab.labs.goals import LAB_PLACING, OWNERS
 from numalab.reports.comparison import PlacingView, place_words
 
 PARTS = "blocks"  # the array of which each thread has a part

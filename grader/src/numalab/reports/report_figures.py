@@ -58,7 +58,7 @@ def touch(sight: TouchView) -> Figure:
 
 
 def homes(yours: Evidence, owner: str) -> Figure:
-    """owner: whose each part is, of labs/placing_goals.py."""
+    """owner: whose each part is, of labs/goals.py."""
     from numalab.reports.figures import homes_figure
 
     return homes_figure([("", yours)], owner=owner, width_in=WIDE_IN)

@@ -39,19 +39,12 @@ _DAMAGED = (
 
 
 class Member(NamedTuple):
-    """A member of an archive.
+    """A member of an archive."""
 
-    Attributes:
-        name: its path in the archive.
-        kind: file, folder, link or special.
-        refused: why it must not be read, in words that go on from its name; empty: it may.
-        packed_bytes: what it takes in the archive.
-    """
-
-    name: str
-    kind: str
-    refused: str
-    packed_bytes: int
+    name: str  # its path in the archive
+    kind: str  # file, folder, link or special
+    refused: str  # why it must not be read, in words that go on from its name; empty: it may
+    packed_bytes: int  # what it takes in the archive
 
 
 _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
@@ -59,11 +52,9 @@ _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
     """Answer with the archive's members, as lists of Member in JSON, and then each request (a
-    member's index, a number of bytes) with the next bytes of that member.
-
-    options: `members` and `expanded_bytes`, the most that the archive may have; `ratio`, the most
-    that its expanded size may be over its own. Raises Unreadable.
-    """
+    member's index, a number of bytes) with the next bytes of that member. options: `members` and
+    `expanded_bytes`, the most that the archive may have; `ratio`, the most that its expanded size
+    may be over its own. Raises Unreadable."""
     openers: list[Callable[[], IO[bytes] | None]] = []
     listed: list[Member] = []
     try:
@@ -208,7 +199,6 @@ def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
 def _plain_tar(
     file: IO[bytes], start: bytes, size: int, options: dict[str, Any]
 ) -> tarfile.TarFile:
-    """Return a tar archive, decompressed into a file without a name. Raises Unreadable."""
     chunks = _chunks(file, start)
     if chunks is None:
         if start[257:262] != b"ustar":

@@ -14,11 +14,9 @@ GOES_ON = f"(A line with {CUT} is whole in the file.)"
 
 
 def listing(text: str, columns: int) -> list[str]:
-    """Return the lines of a text, none wider than `columns` (20 or more).
-
-    Sentences are wrapped. Lines of source and the marks below them are cut alike, so that each mark
-    stays below what it points at; the last line then says where the rest is.
-    """
+    """Return the lines of a text, none wider than `columns` (20 or more). Sentences are wrapped.
+    Lines of source and the marks below them are cut alike, so that each mark stays below what it
+    points at; the last line then says where the rest is."""
     lines: list[str] = []
     for is_source, group in groupby(text.splitlines(), key=_is_source):
         if is_source:

@@ -131,15 +131,8 @@ class ReaderPool:
             )  # fmt: skip
 
     def read(self, file: IO[bytes], options: Mapping[str, Any], limits: Limits) -> Reading:
-        """Start a reader of a file, from its beginning.
-
-        Args:
-            options: passed to the module's read(), as JSON.
-            limits: those of this reader.
-
-        Raises:
-            OSError: no process can be started.
-        """
+        """Start a reader of a file, from its beginning. options: passed to the module's read(), as
+        JSON. limits: those of this reader. Raises OSError (no process can be started)."""
         file.flush()
         file.seek(0)
         request = {"options": options, "limits": asdict(limits)}

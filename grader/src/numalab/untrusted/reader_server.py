@@ -43,11 +43,9 @@ class Connection:
         self._send(STARTED, str(os.getpid()).encode())
 
     def send_part(self, content: bytes) -> None:
-        """Send a part of an answer."""
         self._send(PART, content)
 
     def send_end(self) -> None:
-        """Send the end of an answer."""
         self._send(END)
 
     def refuse(self, why: str) -> None:
@@ -67,7 +65,6 @@ class Connection:
 
 
 def _limit(limits: dict[str, int]) -> None:
-    """Set this process's limits: CPU time in s, memory and files in bytes."""
     for what, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_CPU, limits["computing_s"]),

@@ -53,17 +53,11 @@ _TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
 
 @dataclass(frozen=True)
 class TextKind:
-    """What a file is.
+    """What a file is."""
 
-    Attributes:
-        why: what follows the file's name in a sentence, without a full stop.
-        is_text: it is a program's text all the same.
-        is_marked: it has marks of a merge or of Markdown.
-    """
-
-    why: str
-    is_text: bool
-    is_marked: bool = False
+    why: str  # what follows the file's name in a sentence, without a full stop
+    is_text: bool  # it is a program's text all the same
+    is_marked: bool = False  # it has marks of a merge or of Markdown
 
 
 def _wide(data: bytes) -> str:
@@ -107,7 +101,6 @@ def _marks(text: str) -> str:
 
 @cache
 def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Return patterns of what a word processor puts into a program, each with its name."""
     # Unicode's blanks, ends of lines and characters that are not visible at all.
     blanks = "".join(
         c for c in map(chr, range(0xA0, 0x10000))

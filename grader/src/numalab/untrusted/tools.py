@@ -26,21 +26,13 @@ _LIMITED = (
 
 @dataclass(frozen=True)
 class ToolLimits:
-    """Limits of a program.
+    """Limits of a program."""
 
-    Attributes:
-        computing_s: CPU time of each process.
-        memory_bytes: address space of each process.
-        file_bytes: size of each file that is written.
-        output_bytes: how much of the output is read.
-        wall_s: how long all of its processes may take together, by the clock.
-    """
-
-    computing_s: int
-    memory_bytes: int
-    file_bytes: int
-    output_bytes: int
-    wall_s: float
+    computing_s: int  # CPU time of each process
+    memory_bytes: int  # address space of each process
+    file_bytes: int  # size of each file that is written
+    output_bytes: int  # how much of the output is read
+    wall_s: float  # how long all of its processes may take together, by the clock
 
 
 # A worker's program has 100 kB, and addr2line finds its lines within 50 ms.
@@ -55,9 +47,7 @@ class TookTooLong(Exception):
 
 def code_of(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
     """Wait for a process and return its exit code; None: it has not ended within limit_s.
-
-    Popen.wait with a limit polls twenty times per second, a delay that shows in timings.
-    """
+    Popen.wait with a limit polls twenty times per second, a delay that shows in timings."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:  # Linux before 5.3
@@ -75,19 +65,14 @@ def run_limited(
     command: Sequence[str], limits: ToolLimits, environment: Mapping[str, str] | None = None,
     cwd: str | None = None, *, takes_stderr: bool = True,
 ) -> tuple[int, str]:  # fmt: skip
-    """Run a program within limits, and kill what it has started when it ends.
+    """Run a program within limits, and kill what it has started when it ends. Returns the exit
+    code, negative for a signal, and the output. Raises OSError (there is no shell) and TookTooLong
+    (it did not end within wall_s).
 
     Args:
         environment: None: that of observers (shell_variables.py).
         cwd: the working directory; None: this process's.
         takes_stderr: standard error is part of the output.
-
-    Returns:
-        The exit code, negative for a signal, and the output.
-
-    Raises:
-        OSError: there is no shell.
-        TookTooLong: it did not end within wall_s.
     """
     sizes = (limits.computing_s, limits.memory_bytes >> 10, limits.file_bytes >> 9)
     full = ["/bin/sh", "-c", _LIMITED, "sh", *map(str, sizes), *command]

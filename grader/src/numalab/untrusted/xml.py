@@ -17,13 +17,9 @@ LIMITS = reader_pool.Limits(computing_s=10, memory_bytes=1 << 30)
 
 
 def parse(content: bytes) -> ElementTree.Element:
-    """Return the root element.
-
-    Raises:
-        Unreadable: it declares entities, or nests elements deeper than DEEPEST.
-        ExpatError: it is no XML.
-        LookupError, ValueError: its encoding is not known.
-    """
+    """Return the root element. Raises Unreadable (it declares entities, or nests elements deeper
+    than DEEPEST), ExpatError (it is no XML) and LookupError, ValueError (its encoding is not
+    known)."""
     builder = ElementTree.TreeBuilder()
     parser = expat.ParserCreate()
     depth = 0

@@ -1,6 +1,6 @@
-"""Archives of strangers, read and never unpacked.
+"""Untrusted archives, read and never unpacked.
 
-A process of its own reads them (strangers/archives.py), since Python's library can be led to take
+A process of its own reads them (untrusted/archives.py), since Python's library can be led to take
 hours or all memory. Limits are counted on what has been read: at most so many members, so many
 bytes in all, and so many times as many as the archive has. Links, devices, absolute paths, paths
 that climb out and encrypted members are refused one by one, and a damaged archive as a whole.
@@ -35,7 +35,7 @@ from numalab.untrusted.reader_server import Unreadable
 from numalab.untrusted.visible import shown
 from numalab.words import bytes_allowed
 
-READER = "archives"  # of strangers/
+READER = "archives"  # of untrusted/
 SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar", ".zip")
 _CHUNK_BYTES = 1 << 16
 

@@ -33,7 +33,7 @@ def worker_environment(installation: Installation) -> dict[str, str]:
 
 class Local:
     """The engine of one machine. max_concurrent: processes at a time; each is alone while it
-    takes times (turns.py)."""
+    takes times (node_lock.py)."""
 
     name: runs.EngineName = "local"
 

@@ -11,7 +11,7 @@ from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import FILE_PLACING, PLACING
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import Evidence
-from numalab.labs.placing_goals import LAB_PLACING
+from numalab.labs.goals import LAB_PLACING
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.figures.share_cells import draw_shares
 from numalab.reports.home_table import drawn_nodes, home_rows
