@@ -134,6 +134,24 @@ def count_package_lines(root: Path) -> int:
     return line_count((root / PACKAGE).rglob("*.py"))
 
 
+def count_code_lines(root: Path) -> int:
+    """Count the package's lines without docstrings, comments and blank lines."""
+    return sum(map(code_lines, (root / PACKAGE).rglob("*.py")))
+
+
+def code_lines(path: Path) -> int:
+    prose: set[int] = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if isinstance(node.value.value, str):
+                prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    lines = enumerate(path.read_text("utf-8").splitlines(), start=1)
+    return sum(
+        number not in prose and not line.strip().startswith("#") and bool(line.strip())
+        for number, line in lines
+    )
+
+
 def count_packages(root: Path) -> int:
     return len([*(root / PACKAGE).rglob("__init__.py")])
 
@@ -176,6 +194,7 @@ def figures(root: Path) -> dict[str, int]:
         "packages": count_packages(root),
         "arrows between rooms": count_arrows(root),
         "lines of the package": count_package_lines(root),
+        "of which code": count_code_lines(root),
         "lines of labs' own Python": line_count(root.glob("labs/[0-9]*/grading/*.py")),
         "lines of C": line_count(p for f in c_folders for p in (root / f).rglob("*.[ch]")),
         "lines of tests in Python": line_count((root / "grader/tests").rglob("*.py")),

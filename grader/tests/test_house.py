@@ -23,7 +23,7 @@ MOST: dict[Callable[[Path], int], int] = {
     house.count_reached_keys: 0,
     house.count_packages: 31,
     house.count_arrows: 250,
-    house.count_package_lines: 76_290,
+    house.count_code_lines: 54_310,  # docstrings are wanted, so lines with them may grow
 }
 
 
@@ -63,7 +63,7 @@ def test_each_figure_counts(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert [*house.figures(tmp_path).values()] == [1, 5, 3, 1, 1, 1, 1, 1, 3, 3, 10, 2, 1, 1]
+    assert [*house.figures(tmp_path).values()] == [1, 5, 3, 1, 1, 1, 1, 1, 3, 3, 10, 8, 2, 1, 1]
     (tmp_path / house.PACKAGE / "evidence/format.py").write_text(
         "import msgspec\n\nmsgspec.json.schema(int)\n"
     )
