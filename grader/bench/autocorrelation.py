@@ -32,7 +32,7 @@ from series import Appender, lines_of
 from sessions import generation_of_times, timing_criterion
 
 from numalab.errors import Interrupted, NumalabError, UserError
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import CONTROL, Json
 from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import solution_grading
@@ -169,7 +169,7 @@ def _solution_session(installation: Installation, lab: Lab, how: How, node: Json
 def _generations(session: Grading, timed: Timed) -> Iterator[dict[str, list[float]]]:
     """Times by role, generation after generation. Raises NumalabError."""
     for evidence in generations_of(session, timed):
-        generation = evidence.of(GENERATION)[-1]
+        generation = evidence.runs_of(TIMED_ROUND)[-1]
         bad = [role for role, part in generation.roles.items() if not part.outcome.ok]
         if bad:
             raise NumalabError(f"{session.lab.name}: the kit's {bad[0]} did not come to its end")

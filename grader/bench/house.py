@@ -142,9 +142,9 @@ def count_code_lines(root: Path) -> int:
 def code_lines(path: Path) -> int:
     prose: set[int] = set()
     for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            if isinstance(node.value.value, str):
-                prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if is_text and isinstance(node.value.value, str):
+            prose.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     lines = enumerate(path.read_text("utf-8").splitlines(), start=1)
     return sum(
         number not in prose and not line.strip().startswith("#") and bool(line.strip())

@@ -16,8 +16,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from numalab.errors import Interrupted, NumalabError, UserError
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import PROBE, SOLUTION, Evidence, Generation, Json
+from numalab.evidence.kinds import TIMED_ROUND
+from numalab.evidence.record import PROBE, SOLUTION, Evidence, Json, TimedRound
 from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import solution_grading, time_solution
 from numalab.harness.build import build_targets
@@ -39,14 +39,14 @@ class Course:
     name: str
     session: Grading
     runs: Iterator[Evidence]
-    generations: list[Generation] = field(default_factory=list)
+    generations: list[TimedRound] = field(default_factory=list)
 
     def take(self) -> None:
         """One more generation. Raises NumalabError and Interrupted."""
         evidence = next(self.runs)
-        generation = evidence.of(GENERATION)[-1]
+        generation = evidence.runs_of(TIMED_ROUND)[-1]
         for role, part in generation.roles.items():
-            if not part.outcome.ok or part.results.wrong:
+            if not part.outcome.ok or part.results.mismatches:
                 raise NumalabError(f"{self.name}: the {role} did not end well: {part}")
         self.generations.append(generation)
 

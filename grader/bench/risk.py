@@ -39,7 +39,7 @@ from sessions import (
 from worlds import About, Chances, Times, World, chances, draw
 
 from numalab.errors import UserError
-from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Generation, Json
+from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Json, TimedRound
 from numalab.files import write_json
 from numalab.judging.sequential import CAREFUL, QUICK, Thresholds
 from numalab.judging.timing_state import cut_s, timing_state
@@ -149,7 +149,7 @@ class Taken:
     times: Times
     cut: NDArray[np.bool_]
 
-    def generations(self, trial: int, count: int) -> list[Generation]:
+    def generations(self, trial: int, count: int) -> list[TimedRound]:
         """The first so many of one grading."""
         of_roles = {role: of_role[trial, :count].tolist() for role, of_role in self.times.items()}
         return [

@@ -65,7 +65,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Generation:
+class TimedRound:
     """The times of one generation, in seconds; lists start with the warm-up.
 
     elapsed_s: of the timed phase. slot_s: from its start to that of the phase that follows,
@@ -91,7 +91,7 @@ class Generation:
         return len(roles) * self.start_s + sum(sum(slot[:repetitions]) for slot in slots)
 
 
-def generation_of(line: Json) -> Generation:
+def generation_of(line: Json) -> TimedRound:
     """Reads one line of a file."""
     samples = sorted(line["record"]["samples"], key=lambda sample: sample["order"])
     roles = list(dict.fromkeys(sample["role"] for sample in samples))
@@ -106,7 +106,7 @@ def generation_of(line: Json) -> Generation:
         )
     first_s = samples[0]["started_s"]
     last_s = samples[-1]["started_s"] + samples[-1]["elapsed_s"]
-    return Generation(
+    return TimedRound(
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
         slot_s={role: tuple(times) for role, times in slots.items()},
         start_s=first_s / len(roles),
@@ -139,10 +139,10 @@ def lines_of(path: Path) -> Iterator[Json]:
         raise UserError(f"can't read {path}: {reason}") from error
 
 
-def read_cells(paths: Sequence[Path]) -> dict[Cell, list[Generation]]:
+def read_cells(paths: Sequence[Path]) -> dict[Cell, list[TimedRound]]:
     """The generations of all files by what was measured, in recorded order. Raises UserError
     where there is none or a file is something else."""
-    cells: dict[Cell, list[Generation]] = {}
+    cells: dict[Cell, list[TimedRound]] = {}
     for path in paths:
         for line in lines_of(path):
             try:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from numalab.evidence.format import Build
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, Evidence, Generation
+from numalab.evidence.kinds import TIMED_ROUND
+from numalab.evidence.record import CONTROL, Evidence, TimedRound
 from numalab.judging.effort import effort_for
 from numalab.judging.timing_rules import judge_timing
 from numalab.judging.timing_state import timing_state
@@ -36,10 +36,10 @@ def timing_criterion(rule: str, at_least: float | None = None) -> Criterion:
 
 def generation_of_times(
     elapsed_s: Mapping[str, Sequence[float]], cut: frozenset[str] = frozenset()
-) -> Generation:
+) -> TimedRound:
     """elapsed_s: of each role the repetitions that count; cut: whose last was ended."""
     times = {role: tuple(of_role) for role, of_role in elapsed_s.items()}
-    return Generation(None, None, 1, 1, {}, times, cut)
+    return TimedRound(None, None, 1, 1, {}, times, cut)
 
 
 @dataclass(frozen=True)
@@ -72,10 +72,10 @@ class Grading:
         """Whether a process runs in a generation, counted from 0."""
         return role != CONTROL or place >= self.least
 
-    def evidence(self, generations: Sequence[Generation]) -> Evidence:
+    def evidence(self, generations: Sequence[TimedRound]) -> Evidence:
         """A record of these and of nothing else."""
         seen = _QUICKLY_SEEN if self.quick else _NOTHING_SEEN
-        return seen.having(GENERATION, generations)
+        return seen.having(TIMED_ROUND, generations)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def _judged(grading: Grading, evidence: Evidence, count: int) -> Judged:
 
 
 def judge_course(
-    grading: Grading, generations: Sequence[Generation], ends: Sequence[int]
+    grading: Grading, generations: Sequence[TimedRound], ends: Sequence[int]
 ) -> Judged:
     """The verdict on generations that don't depend on what was decided before, none of which was
     cut. ends: after how many of them each session is over, in order; an open verdict goes on with
@@ -127,7 +127,7 @@ class GoingOn:
 
     def __init__(self, grading: Grading) -> None:
         self._grading = grading
-        self._taken: list[Generation] = []
+        self._taken: list[TimedRound] = []
 
     @property
     def evidence(self) -> Evidence:
@@ -137,7 +137,7 @@ class GoingOn:
         """Which of these run in the next generation."""
         return tuple(role for role in roles if self._grading.takes(role, len(self._taken)))
 
-    def take(self, generation: Generation, is_over: bool = False) -> Judged | None:
+    def take(self, generation: TimedRound, is_over: bool = False) -> Judged | None:
         """The verdict, where it is one that stays, or the last session is over by it. is_over:
         whether the session ends with this generation, if it has not been as many as it may be."""
         self._taken.append(generation)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from bounds import upper_bound
 from other_rules import ASKED_RATIO, DUET_RULE, OTHER_RULES, OtherRule
-from series import CANDIDATE, REFERENCE, Cell, Generation
+from series import CANDIDATE, REFERENCE, Cell, TimedRound
 from trials import (
     Judging,
     Outcomes,
@@ -79,7 +79,7 @@ class Replay:
         return np.random.default_rng(self.seed)
 
 
-def compare(cell: Cell, generations: Sequence[Generation], replay: Replay) -> list[Row]:
+def compare(cell: Cell, generations: Sequence[TimedRound], replay: Replay) -> list[Row]:
     """The judge, then the other rules as they are used elsewhere, then in the judge's time.
     Of a duet only its own rule. Raises UserError where too few generations were recorded."""
     if cell.rule == "duet":
@@ -98,7 +98,7 @@ def compare(cell: Cell, generations: Sequence[Generation], replay: Replay) -> li
 
 
 def _row_of_rule(
-    rule: OtherRule, how: str, cell: Cell, generations: Sequence[Generation], replay: Replay
+    rule: OtherRule, how: str, cell: Cell, generations: Sequence[TimedRound], replay: Replay
 ) -> Row:
     found = rule_trials(rule, generations, replay.trials, replay.random())
     what = "pairs" if rule.is_paired else "each"
@@ -106,7 +106,7 @@ def _row_of_rule(
     return row_of(name, found, cell, len(generations))
 
 
-def heading(cell: Cell, generations: Sequence[Generation]) -> list[str]:
+def heading(cell: Cell, generations: Sequence[TimedRound]) -> list[str]:
     """What a cell's tables are about."""
     took_ms = 1e3 * float(np.median([t for g in generations for t in g.elapsed_s[CANDIDATE][1:]]))
     return [
@@ -123,13 +123,13 @@ def wrong_is(cell: Cell) -> str:
     return "passes" if cell.ratio < ASKED_RATIO else "fails"
 
 
-def measured_ratio(generations: Sequence[Generation], rule: str) -> float:
+def measured_ratio(generations: Sequence[TimedRound], rule: str) -> float:
     """As a cell's ratio, of the best times of a generation, the median."""
 
-    def best_s(generation: Generation, role: str) -> float:
+    def best_s(generation: TimedRound, role: str) -> float:
         return min(generation.elapsed_s[role][1:])
 
-    def allowed_s(generation: Generation) -> float:
+    def allowed_s(generation: TimedRound) -> float:
         if rule != "speedup":
             return best_s(generation, REFERENCE)
         handout_s, solution_s = (best_s(generation, role) for role in (HANDOUT, SOLUTION))
@@ -179,7 +179,7 @@ class TunedRow:
         return asdict(self)
 
 
-def tune(cell: Cell, generations: Sequence[Generation], replay: Replay) -> list[TunedRow]:
+def tune(cell: Cell, generations: Sequence[TimedRound], replay: Replay) -> list[TunedRow]:
     """The judge with each number of repetitions, statistic and warm-up."""
 
     def judged(judging: Judging) -> Row:
@@ -207,7 +207,7 @@ def tuning_lines(rows: Sequence[TunedRow]) -> list[str]:
     return lines
 
 
-def cell_json(cell: Cell, generations: Sequence[Generation]) -> Json:
+def cell_json(cell: Cell, generations: Sequence[TimedRound]) -> Json:
     """What the tables of a cell are about, for programs."""
     return {
         **asdict(cell),

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from other_rules import ASKED_RATIO, OtherRule
-from series import CANDIDATE, REFERENCE, ROLES_OF_RULE, Generation
+from series import CANDIDATE, REFERENCE, ROLES_OF_RULE, TimedRound
 from sessions import Grading, Judged, generation_of_times, judge_course, timing_criterion
 from worlds import signs_of
 
@@ -95,7 +95,7 @@ class Outcomes:
 # ---- the judge -------------------------------------------------------------------
 
 
-def times_of(generation: Generation, judging: Judging) -> dict[str, float]:
+def times_of(generation: TimedRound, judging: Judging) -> dict[str, float]:
     """By role the seconds that the judge takes. Raises UserError where fewer repetitions were
     recorded."""
     last = judging.warm_up + judging.repetitions
@@ -111,7 +111,7 @@ def times_of(generation: Generation, judging: Judging) -> dict[str, float]:
     }
 
 
-def cost_s(generation: Generation, judging: Judging, roles: Sequence[str]) -> float:
+def cost_s(generation: TimedRound, judging: Judging, roles: Sequence[str]) -> float:
     """What a generation takes with these processes and repetitions."""
     repetitions = judging.warm_up + judging.repetitions
     return generation.own_s + generation.took_s(roles, repetitions)
@@ -121,7 +121,7 @@ class RecordedGenerations:
     """What a trial draws from: each generation as the judge takes it, without the control and with
     it, and what either takes."""
 
-    def __init__(self, generations: Sequence[Generation], judging: Judging, rule: str) -> None:
+    def __init__(self, generations: Sequence[TimedRound], judging: Judging, rule: str) -> None:
         self.grading = judging.grading(rule)
         roles = ROLES_OF_RULE[rule]
         times = [times_of(generation, judging) for generation in generations]
@@ -176,7 +176,7 @@ def code_of(judged: Judged) -> int:
 
 
 def judge_trials(
-    generations: Sequence[Generation],
+    generations: Sequence[TimedRound],
     judging: Judging,
     trials: int,
     random: np.random.Generator,
@@ -213,7 +213,7 @@ def generations_needed(rule: OtherRule, recorded: int) -> int:
 
 
 def _block(
-    generations: Sequence[Generation], roles: Sequence[str], repetitions: int
+    generations: Sequence[TimedRound], roles: Sequence[str], repetitions: int
 ) -> tuple[list[list[float]], float]:
     """The first so many repetitions of each role, warm-ups left out, and what they took."""
     times: list[list[float]] = [[] for _ in roles]
@@ -226,7 +226,7 @@ def _block(
     return times, spent_s
 
 
-def apply_rule(rule: OtherRule, generations: Sequence[Generation]) -> tuple[int, float]:
+def apply_rule(rule: OtherRule, generations: Sequence[TimedRound]) -> tuple[int, float]:
     """The verdict on the first generations, and the measuring time: processes that start,
     warm up and repeat. The candidate's block comes first and the reference's from the
     generations after those, so from other processes and seconds later; pairs come from the
@@ -242,7 +242,7 @@ def apply_rule(rule: OtherRule, generations: Sequence[Generation]) -> tuple[int,
     return _CODES[rule.judge(reference_s, candidate_s)], first_s + then_s
 
 
-def rule_everywhere(rule: OtherRule, generations: Sequence[Generation]) -> Outcomes:
+def rule_everywhere(rule: OtherRule, generations: Sequence[TimedRound]) -> Outcomes:
     """A trial from each recorded generation on that has enough after it. Raises UserError
     where none has."""
     needed = generations_needed(rule, generations[0].repetitions)
@@ -263,7 +263,7 @@ def rule_everywhere(rule: OtherRule, generations: Sequence[Generation]) -> Outco
 
 
 def rule_trials(
-    rule: OtherRule, generations: Sequence[Generation], trials: int, random: np.random.Generator
+    rule: OtherRule, generations: Sequence[TimedRound], trials: int, random: np.random.Generator
 ) -> Outcomes:
     """Trials that begin at random places of the record. Raises UserError."""
     found = rule_everywhere(rule, generations)
@@ -272,7 +272,7 @@ def rule_trials(
 
 
 def in_equal_time(
-    rule: OtherRule, generations: Sequence[Generation], allowed_s: float
+    rule: OtherRule, generations: Sequence[TimedRound], allowed_s: float
 ) -> OtherRule:
     """The rule with as many repetitions as take allowed_s in the median; at least one, and
     so few that half of the record is left to begin a trial in."""
@@ -289,6 +289,6 @@ def in_equal_time(
     return replace(rule, repetitions=low)
 
 
-def _median_time_s(rule: OtherRule, generations: Sequence[Generation]) -> float:
+def _median_time_s(rule: OtherRule, generations: Sequence[TimedRound]) -> float:
     timeless = replace(rule, judge=lambda reference_s, candidate_s: "undecided")
     return rule_everywhere(timeless, generations).median_s

@@ -134,7 +134,7 @@ def grade(
     own: list[Placement] = []
     of_solution: list[Placement] = []
     evidence = empty
-    for step in range(PLACEMENT.most_looks):
+    for step in range(PLACEMENT.max_runs):
         own.append(looks[(start + step) % len(looks)])
         evidence = empty.having(PLACEMENT, own).having(PLACEMENT, of_solution, SOLUTION)
         if planner.last_objection(lab, evidence, PART):
@@ -180,7 +180,7 @@ def replay(installation: Installation, options: argparse.Namespace) -> None:
             for draw in range(len(looks) + options.draws):
                 own, beside = looks, controls
                 if draw >= len(looks):  # rounds in random order: more courses of the same looks
-                    rounds = generator.choices(starts, k=PLACEMENT.most_looks + 1)
+                    rounds = generator.choices(starts, k=PLACEMENT.max_runs + 1)
                     own, beside = [looks[r] for r in rounds], [controls[r] for r in rounds]
                 status, count = grade(lab, empty, own, beside, draw if draw < len(looks) else 0)
                 found[status] += 1

@@ -31,7 +31,7 @@ import series
 import tables
 import trials
 import workload
-from series import CANDIDATE, REFERENCE, ROLES, Generation
+from series import CANDIDATE, REFERENCE, ROLES, TimedRound
 from trials import FAIL, PASS, UNDECIDED, Judging
 
 BENCH = Path(load.__file__).parent
@@ -39,13 +39,13 @@ BENCH = Path(load.__file__).parent
 
 def generation(
     reference_s: float = 0.012, candidate_s: float = 0.010, repetitions: int = 10, **more: float
-) -> Generation:
+) -> TimedRound:
     """One without noise, whose warm-up takes ten times as long as a repetition."""
     elapsed = {
         role: (10 * time_s, *[time_s] * repetitions)
         for role, time_s in zip(ROLES, (reference_s, candidate_s, reference_s), strict=True)
     }
-    return Generation(elapsed, elapsed, **{"start_s": 0.02, "own_s": 0.03, **more})
+    return TimedRound(elapsed, elapsed, **{"start_s": 0.02, "own_s": 0.03, **more})
 
 
 def rng() -> np.random.Generator:
@@ -147,7 +147,7 @@ def test_upper_bound_refuses_impossible_counts() -> None:
 
 def speedup_generation(
     handout_s: float = 0.0144, submission_s: float = 0.0105, solution_s: float = 0.010
-) -> Generation:
+) -> TimedRound:
     """One without noise, which asks for 1.2 times the handout's speed unless told."""
     times = {
         HANDOUT: handout_s,
@@ -156,7 +156,7 @@ def speedup_generation(
         CONTROL: solution_s,
     }
     elapsed = {role: (time_s,) * 4 for role, time_s in times.items()}
-    return Generation(elapsed, elapsed, start_s=0.02, own_s=0.03)
+    return TimedRound(elapsed, elapsed, start_s=0.02, own_s=0.03)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_judge_without_noise(reference_s: float, quick: bool, verdict: int, sign
         (speedup_generation(handout_s=0.0101, submission_s=0.010), UNDECIDED, 11),
     ],
 )
-def test_a_speedup_has_a_gate(one: Generation, verdict: int, signs: int) -> None:
+def test_a_speedup_has_a_gate(one: TimedRound, verdict: int, signs: int) -> None:
     found = trials.judge_trials([one], Judging(), 3, rng(), rule="speedup")
     assert found.verdicts.tolist() == [verdict] * 3
     assert found.generations == signs
@@ -227,7 +227,7 @@ def test_wrong_depends_on_the_true_ratio() -> None:
 
 def test_times_are_the_statistic_that_is_asked_for() -> None:
     times = {REFERENCE: (9.0, 2.0, 1.0, 4.0), CANDIDATE: (1.0, 1.5, 1.5, 1.5)}
-    one = Generation(times, times, 0.0, 0.0)
+    one = TimedRound(times, times, 0.0, 0.0)
     assert trials.times_of(one, Judging(3, "min")) == {REFERENCE: 1.0, CANDIDATE: 1.5}
     assert trials.times_of(one, Judging(3, "median"))[REFERENCE] == 2.0
     assert trials.times_of(one, Judging(1, "first", warm_up=0))[REFERENCE] == 9.0
@@ -237,7 +237,7 @@ def test_times_are_the_statistic_that_is_asked_for() -> None:
 
 def test_a_control_that_was_not_recorded_takes_what_its_twin_took() -> None:
     times = {REFERENCE: (0.1, 0.1), CANDIDATE: (0.2, 0.2)}
-    one = Generation(times, times, 0.0, 0.0)
+    one = TimedRound(times, times, 0.0, 0.0)
     assert trials.cost_s(one, Judging(1), ROLES) == pytest.approx(0.8)
     assert trials.cost_s(one, Judging(1), ROLES[:2]) == pytest.approx(0.6)
     found = trials.judge_trials([one], Judging(1), 2, rng())

@@ -13,8 +13,8 @@ from dataclasses import replace
 from figures.common import LEAST_POINTS, Draw, Drawn, Recorded, Sources, busy, paper
 from figures.explorations import read_found
 from numalab.errors import NumalabError
-from numalab.evidence.kinds import BINDING, GENERATION
-from numalab.evidence.record import SOLUTION, SUBMISSION, Generation
+from numalab.evidence.kinds import BINDING, TIMED_ROUND
+from numalab.evidence.record import SOLUTION, SUBMISSION, TimedRound
 from numalab.explore.experiment import Measurements
 from numalab.explore.explore_plot import exploration_figure, pages_figure
 from numalab.palette import BLUE, GREY, VERMILION
@@ -59,7 +59,7 @@ def cores_close_hydra(sources: Sources) -> Drawn:
     """Under both runtimes: OMP_PLACES=cores, OMP_PROC_BIND=close."""
     found = sources.record(AFFINITY, "submission", "hydra")
     variables = "OMP_PLACES=cores, OMP_PROC_BIND=close"
-    runtimes = [run.runtime for run in found.evidence.of(BINDING) if run.file == CLOSE_FILE]
+    runtimes = [run.runtime for run in found.evidence.runs_of(BINDING) if run.file == CLOSE_FILE]
     seen = [
         replace(one, label=f"{variables}: {runtime}")
         for one, runtime in zip(
@@ -96,7 +96,7 @@ def huge_pages_table(sources: Sources) -> Drawn:
 
 
 def _times(
-    generations: Sequence[Generation], roles: Sequence[tuple[str, str]], what: str
+    generations: Sequence[TimedRound], roles: Sequence[tuple[str, str]], what: str
 ) -> Sequence[tuple[str, list[float]]]:
     """For each role with a name the best time of each generation in ms. Raises NumalabError."""
     named = []
@@ -129,7 +129,7 @@ def _dots(named: Sequence[tuple[str, list[float]]], words: str, source: str) -> 
 
 def first_touch_times(sources: Sources) -> Drawn:
     found = _need_real(sources.record(FIRST_TOUCH, "handout"))
-    generations = [g for g in found.evidence.of(GENERATION) if g.ok]
+    generations = [g for g in found.evidence.runs_of(TIMED_ROUND) if g.ok]
     roles = ((SUBMISSION, HANDED_OUT), (SOLUTION, "the solution"))
     named = _times(generations, roles, "compute")
     return _dots(named, "best time of compute [ms]", found.words)
@@ -138,7 +138,7 @@ def first_touch_times(sources: Sources) -> Drawn:
 def launch_times(sources: Sources) -> Drawn:
     found = _need_real(sources.record(HYBRID, "handout"))
     slow = "compared/newcomer.toml"
-    generations = [g for g in found.evidence.of(GENERATION) if g.ok and g.slow == slow]
+    generations = [g for g in found.evidence.runs_of(TIMED_ROUND) if g.ok and g.slow == slow]
     roles = ((SUBMISSION, HANDED_OUT), (SOLUTION, "a launch that fits"))
     named = _times(generations, roles, "launches")
     return _dots(named, "best time of an iteration [ms]", found.words)

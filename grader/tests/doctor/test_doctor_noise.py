@@ -40,9 +40,9 @@ from numalab.doctor.noise_report import (
 )
 from numalab.doctor.noise_run import Noise, TimedTogether, measure_noise
 from numalab.errors import Interrupted, NumalabError
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Evidence, Generation, RolePart
+from numalab.evidence.record import Evidence, RolePart, TimedRound
 from numalab.evidence.results import Outcome, Results
 from numalab.grading.request import Listener, build_own_programs
 from numalab.grading.timing import solution_grading
@@ -58,13 +58,13 @@ ALWAYS, NEVER = [(0.2, 0.2), (0.2, 0.2)], [(-0.2, -0.2), (-0.2, -0.2)]
 STEADY = forecast([(0.2, 0.21), (0.2, 0.19)], None, CAREFUL, 60)
 
 
-def generation(solution: float, control: float, handout: float | None = None) -> Generation:
+def generation(solution: float, control: float, handout: float | None = None) -> TimedRound:
     """Three repetitions of each, the best as given."""
     best = {"solution": solution, "control": control}
     if handout is not None:
         best["handout"] = handout
     times = {role: (2 * s, s, 3 * s) for role, s in best.items()}
-    return Generation(None, None, 1000, 8000, dict.fromkeys(best, OK), times)
+    return TimedRound(None, None, 1000, 8000, dict.fromkeys(best, OK), times)
 
 
 # ---- probabilities ------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_shares_and_seconds_in_words() -> None:
 
 
 def timed_here(
-    installation: Installation, lab: Lab, name: str, *generations: Generation
+    installation: Installation, lab: Lab, name: str, *generations: TimedRound
 ) -> TimedTogether:
     effort = effort_for("default", False)
     session = solution_grading(installation, lab, "c", effort, NODE, lambda step: None)
@@ -236,9 +236,9 @@ def kit_without_building(
     return installation
 
 
-def evidence(*generations: Generation) -> Evidence:
+def evidence(*generations: TimedRound) -> Evidence:
     empty = parse(invented.evidence(ONE_NODE) | {"runs": []})
-    return empty.having(GENERATION, generations)
+    return empty.having(TIMED_ROUND, generations)
 
 
 def endless(first: Exception | None = None) -> Iterator[Evidence]:

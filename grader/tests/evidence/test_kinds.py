@@ -16,13 +16,13 @@ from numalab.errors import NumalabError
 from numalab.evidence import read_record
 from numalab.evidence.kinds import (
     CHECK,
-    GENERATION,
     KINDS,
     LATENCY,
-    LOOKS,
-    ON_LINK,
+    LINK_RUN,
+    OBSERVED_KINDS,
     PAGE_TABLES,
     SYNCHRONOUS_CHECK,
+    TIMED_ROUND,
     WATCHED,
     WHOLE_TRACE,
     kind_of,
@@ -73,7 +73,7 @@ def of_runs(*runs: Json) -> Json:
 
 def test_monitor_schema_and_table_know_the_same_runs(installation: Installation) -> None:
     runs = {kind.run or kind.name for kind in KINDS}
-    others = {kind.name for kind in KINDS if kind.whose == "probe"} | {ON_LINK.name}
+    others = {kind.name for kind in KINDS if kind.subject == "probe"} | {LINK_RUN.name}
     header = (installation.root / "common" / "monitor" / "runs" / "runs.h").read_text("utf-8")
     assert set(re.findall(r"ROW\((\w+),", header)) == runs - others
     assert {form.__struct_config__.tag for form in get_args(AnyRunRecord)} == runs
@@ -99,7 +99,7 @@ def test_the_stored_schema_is_that_of_the_format(
 def test_names_are_their_own_and_looks_are_at_the_kernel() -> None:
     names = [kind.name for kind in KINDS]
     assert len(names) == len(set(names))
-    assert {kind.whose for kind in LOOKS} == {"kernel"}
+    assert {kind.subject for kind in OBSERVED_KINDS} == {"kernel"}
 
 
 def test_a_mark_tells_kinds_of_one_run_apart() -> None:
@@ -125,11 +125,11 @@ def test_no_tracing_sees_uses_without_end() -> None:
 def test_page_tables_are_read_by_role_and_life(installation: Installation) -> None:
     record = of_runs(page_tables(HANDOUT, 16 * KIB, 516 * KIB), page_tables(SUBMISSION, 8 * KIB))
     evidence = parse(record)
-    (handout,) = evidence.of(PAGE_TABLES, HANDOUT)
-    assert [life.most_bytes for life in handout.lives] == [16 * KIB, 516 * KIB]
-    assert handout.lives[0].after_bytes["release"] == 40 * KIB
-    (own,) = evidence.of(PAGE_TABLES)
-    assert [life.most_bytes for life in own.lives] == [8 * KIB]
+    (handout,) = evidence.runs_of(PAGE_TABLES, HANDOUT)
+    assert [life.most_bytes for life in handout.lifetimes] == [16 * KIB, 516 * KIB]
+    assert handout.lifetimes[0].phase_bytes["release"] == 40 * KIB
+    (own,) = evidence.runs_of(PAGE_TABLES)
+    assert [life.most_bytes for life in own.lifetimes] == [8 * KIB]
 
 
 def test_page_tables_are_shown_beside_the_tables_that_they_are_of() -> None:
@@ -155,21 +155,21 @@ def named(**changes: object) -> list[str]:
 
 
 def test_where_kinds_are_taken_and_what_they_are_of() -> None:
-    assert named(here_only=True) == [
+    assert named(is_local_only=True) == [
         "at_work", "page_tables", "thread_level", "series", "stops",
     ]  # fmt: skip
-    assert named(there_only=True) == ["filled", "cpusets", "on_link"]
+    assert named(is_vm_only=True) == ["filled", "cpusets", "on_link"]
     assert named(is_timed=True) == ["stops", "latency", "lightspeed", "saturation", "generation"]
-    assert named(in_soundness=True) == [
+    assert named(counts_for_soundness=True) == [
         "check", "trace", "placement", "at_work", "memory", "page_tables", "locate",
         "thread_level", "stores", "placing", "series", "stops",
     ]  # fmt: skip
-    assert named(beside=(HANDOUT, SOLUTION)) == ["memory", "page_tables"]
+    assert named(baselines=(HANDOUT, SOLUTION)) == ["memory", "page_tables"]
     assert named(is_unbound=True) == named(team=4) == ["thread_level"]
-    repeats = {kind.name: kind.most_looks for kind in KINDS if kind.most_looks > 1}
+    repeats = {kind.name: kind.max_runs for kind in KINDS if kind.max_runs > 1}
     assert repeats == {"placement": 8, "at_work": 2, "stops": 3}
-    assert [len(kind.looks) for kind in KINDS if kind.name == "trace"] == [3]
-    assert "--traced-pages 16384" in " ".join(WHOLE_TRACE.looks[0])
+    assert [len(kind.run_options) for kind in KINDS if kind.name == "trace"] == [3]
+    assert "--traced-pages 16384" in " ".join(WHOLE_TRACE.run_options[0])
     assert [kind.name for kind in WATCHED] == ["stores", "race"]
 
 
@@ -177,11 +177,11 @@ def test_a_generation_ends_well_where_each_role_does() -> None:
     record = invented.evidence(
         invented.ONE_NODE, times=invented.steady(1, solution=1, submission=2)
     )
-    (generation,) = parse(record).of(GENERATION)
+    (generation,) = parse(record).runs_of(TIMED_ROUND)
     assert generation.ok
     record["runs"][-1]["roles"][0]["outcome"] = {"status": "crashed", "printed_bytes": 0}
-    assert not parse(record).of(GENERATION)[0].ok
-    assert not parse(record).of(GENERATION)[0].roles["solution"].outcome.ok
+    assert not parse(record).runs_of(TIMED_ROUND)[0].ok
+    assert not parse(record).runs_of(TIMED_ROUND)[0].roles["solution"].outcome.ok
 
 
 def test_an_older_record_tells_of_a_generation_what_its_phases_took() -> None:
@@ -194,11 +194,11 @@ def test_an_older_record_tells_of_a_generation_what_its_phases_took() -> None:
         role["initialize_s"] = 0.25
     timed = {name: sum(s["elapsed_s"] for s in run["samples"] if s["role"] == name)
              for name in ("solution", "submission")}  # fmt: skip
-    (generation,) = parse(record).of(GENERATION)
+    (generation,) = parse(record).runs_of(TIMED_ROUND)
     assert timed["submission"] > timed["solution"] > 0
     assert generation.taken_s == {name: 0.25 + of for name, of in timed.items()}
     run["roles"][0]["taken_s"] = 9.0
-    assert parse(record).of(GENERATION)[0].taken_s[run["roles"][0]["role"]] == 9.0
+    assert parse(record).runs_of(TIMED_ROUND)[0].taken_s[run["roles"][0]["role"]] == 9.0
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,17 @@ from support.traced import OK, RIGHT, array, placement, threads_on, trace
 from numalab.evidence.page_work import (
     Idler,
     PagesInUse,
-    busy_waiter,
     chance_of,
     contested_share,
     excused_uses,
     idlers,
     pages_in_use,
     seams,
+    spinning_thread,
     threads_that_use,
 )
-from numalab.evidence.record import AtWork, CpuTime
-from numalab.evidence.results import RollEntry
+from numalab.evidence.record import ActiveThreads, CpuTime
+from numalab.evidence.results import ThreadActivity
 from numalab.evidence.run_formats import Origin
 from numalab.evidence.touch import Users
 from numalab.evidence.traced_pages import TracedArray
@@ -29,9 +29,9 @@ from numalab.evidence.traced_pages import TracedArray
 TWO = threads_on(0, 1)
 
 
-def seen(*threads: tuple[int, int]) -> AtWork:
-    roll = tuple(RollEntry(works, busy_else) for works, busy_else in threads)
-    return AtWork(None, OK, RIGHT, 64, roll, len(roll))
+def seen(*threads: tuple[int, int]) -> ActiveThreads:
+    roll = tuple(ThreadActivity(works, busy_else) for works, busy_else in threads)
+    return ActiveThreads(None, OK, RIGHT, 64, roll, len(roll))
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,23 @@ def test_only_uses_where_parts_meet_are_excused() -> None:
 
 
 def test_who_is_busy_and_uses_nothing_waits() -> None:
-    assert busy_waiter(seen((60, 0), (62, 0))) is None
-    assert busy_waiter(seen((30, 0), (62, 0))) is None  # it slept, or had no core
-    waiter = busy_waiter(seen((20, 40), (60, 0)))
-    assert waiter is not None and (waiter.thread, waiter.of_expected) == (0, 20 / 60)
-    assert busy_waiter(seen((45, 14), (60, 0))) is not None  # three quarters of its time
-    assert busy_waiter(seen((60, 4), (60, 0))) is None
-    assert busy_waiter(seen((16, 4), (60, 0))) is None  # so few may be chance
-    assert busy_waiter(seen((15, 5), (60, 0))) == Idler(0, 0.75, False)
-    assert busy_waiter(seen((51, 9), (60, 0))) is None  # at 85 of 100 moments
-    assert busy_waiter(seen((50, 10), (60, 0))) == Idler(0, 50 / 60, False)
-    assert busy_waiter(seen((5, 14), (60, 0))) is None  # too few to tell
-    assert busy_waiter(seen((5, 15), (60, 0))) == Idler(0, 0.25, False)
-    assert busy_waiter(seen((20, 40), (10, 50), (60, 0), (15, 45))) == Idler(1, 1 / 6, False)
-    assert busy_waiter(seen((10, 50), (30, 30))) == Idler(0, 1 / 3, False)
-    assert busy_waiter(seen((42, 18), (45, 15))) is None  # seven of the best one's 7.5
-    assert busy_waiter(seen((2, 60), (20, 60))) is None  # they work on copies
-    assert busy_waiter(seen()) is None
+    assert spinning_thread(seen((60, 0), (62, 0))) is None
+    assert spinning_thread(seen((30, 0), (62, 0))) is None  # it slept, or had no core
+    waiter = spinning_thread(seen((20, 40), (60, 0)))
+    assert waiter is not None and (waiter.thread, waiter.expected_share) == (0, 20 / 60)
+    assert spinning_thread(seen((45, 14), (60, 0))) is not None  # three quarters of its time
+    assert spinning_thread(seen((60, 4), (60, 0))) is None
+    assert spinning_thread(seen((16, 4), (60, 0))) is None  # so few may be chance
+    assert spinning_thread(seen((15, 5), (60, 0))) == Idler(0, 0.75, False)
+    assert spinning_thread(seen((51, 9), (60, 0))) is None  # at 85 of 100 moments
+    assert spinning_thread(seen((50, 10), (60, 0))) == Idler(0, 50 / 60, False)
+    assert spinning_thread(seen((5, 14), (60, 0))) is None  # too few to tell
+    assert spinning_thread(seen((5, 15), (60, 0))) == Idler(0, 0.25, False)
+    assert spinning_thread(seen((20, 40), (10, 50), (60, 0), (15, 45))) == Idler(1, 1 / 6, False)
+    assert spinning_thread(seen((10, 50), (30, 30))) == Idler(0, 1 / 3, False)
+    assert spinning_thread(seen((42, 18), (45, 15))) is None  # seven of the best one's 7.5
+    assert spinning_thread(seen((2, 60), (20, 60))) is None  # they work on copies
+    assert spinning_thread(seen()) is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_uses_are_counted_by_thread_and_by_whose_pages_they_were() -> None:
     )  # fmt: skip
     others = trace(threads=TWO), trace(threads=TWO, closings=2)
     assert pages_in_use([first, *others], 2) == PagesInUse(
-        by_thread=Counter({0: 12, 1: 9}), at_home=9, moments=5,
+        thread_uses=Counter({0: 12, 1: 9}), local_uses=9, moments=5,
         taken_over=Counter({0: 3, -1: 2, 1: 7}),
     )  # fmt: skip
 

@@ -12,8 +12,8 @@ from numalab.evidence.kinds import PLACING
 from numalab.evidence.placed_pages import (
     Fill,
     Placing,
+    alternating_share,
     homes_of_runs,
-    in_turn_share,
     owner_of,
 )
 
@@ -42,7 +42,7 @@ def placing(**changes: Any) -> Placing:
     ],
 )
 def test_pages_in_turn(homes: list[int], nodes: tuple[int, ...], share: float) -> None:
-    assert in_turn_share(homes, nodes) == pytest.approx(share)
+    assert alternating_share(homes, nodes) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

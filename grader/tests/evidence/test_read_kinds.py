@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from support.run_values import form_of, parsed
 
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import (
-    AT_WORK,
+    ACTIVE_THREADS,
     BINDING,
     CHECK,
     CPUSETS,
-    GENERATION,
     LATENCY,
     LOCATE,
     MEMORY,
@@ -22,37 +22,38 @@ from numalab.evidence.kinds import (
     RANKS,
     STORES,
     THREAD_LEVEL,
+    TIMED_ROUND,
     TRACE,
 )
-from numalab.evidence.read_parts import expand, read_outcome, read_results, read_sample
+from numalab.evidence.read_parts import expand, read_checked_pages, read_outcome, read_results
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
-    AtWork,
+    ActiveThreads,
     Binding,
     Check,
     Checked,
     CpuTime,
-    Generation,
     Json,
     Kind,
     Latency,
     Launched,
     Locate,
     Memory,
-    OneThread,
     Placement,
     Race,
     RolePart,
+    SingleThread,
     ThreadLevel,
+    TimedRound,
     Trace,
 )
-from numalab.evidence.results import Mismatch, Outcome, Results, RollEntry
+from numalab.evidence.results import Mismatch, Outcome, Results, ThreadActivity
 from numalab.evidence.run_formats import (
     GroupRefusal,
+    IncompleteRequests,
     KernelTable,
     LocatedThread,
     MpiCalls,
-    OpenRequests,
     Origin,
     OtherLevel,
     OutcomeRecord,
@@ -65,7 +66,6 @@ from numalab.evidence.run_formats import (
     TouchMap,
     TracedPages,
 )
-from numalab.evidence.sample import Sample
 from numalab.evidence.traced_pages import TracedArray
 
 OK = {"status": "ok", "printed_bytes": 3}
@@ -104,8 +104,8 @@ def outcome_of(data: Json) -> Outcome:
     return read_outcome(form_of(OutcomeRecord, data))
 
 
-def sample_of(data: Json, looked_at: int) -> Sample:
-    return read_sample(form_of(TracedPages, {"array": "a"} | data), looked_at)
+def sample_of(data: Json, looked_at: int) -> CheckedPages:
+    return read_checked_pages(form_of(TracedPages, {"array": "a"} | data), looked_at)
 
 
 def arrays_of(data: Json) -> tuple[TracedArray, ...]:
@@ -131,7 +131,8 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
             "closings": 4, "arrays": [{"array": "a", "first_writer": [[0, 2]],
                                        "users": [[[0, 1], 2]]}]}},
          Trace("x", WELL, CORRECT, 8, (), "userfaultfd", "natural", True,
-               (TracedArray("a", (0, 0), (frozenset({0, 1}),) * 2, Sample(2, ((0, 2),))),), 2, 4)),
+               (TracedArray("a", (0, 0), (frozenset({0, 1}),) * 2, CheckedPages(2, ((0, 2),))),),
+               2, 4)),
         (PLACEMENT, {"n": 8, "threads": THREADS, "residency": None},
          Placement("x", WELL, CORRECT, 8, BOUND, None, {}, (), 2, None)),
         (PLACEMENT, {"n": 8, "threads": []},
@@ -148,9 +149,9 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
                           "busy_s": 0.0}],
             "one_thread": {"computes": 2, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
          Placement("x", WELL, CORRECT, 8, (), {"a": (0, 0, -1), "b": (1, 1)},
-                   {"a": Sample(3, ((0, 3),)), "b": Sample(9, ((3, 2),))},
+                   {"a": CheckedPages(3, ((0, 3),)), "b": CheckedPages(9, ((3, 2),))},
                    (CpuTime(1.0, 2.0, 3.0, 4.0, 5.0), CpuTime(2.0, 0.0, 0.0, 0.0, 0.0)), 2,
-                   OneThread(WELL, 1.5, 1.25, 2.0))),
+                   SingleThread(WELL, 1.5, 1.25, 2.0))),
         # What did not come to one call of it, and threads that have more than their process.
         (PLACEMENT, {
             "n": 8, "threads": [], "computes": 0,
@@ -158,14 +159,14 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
                           "busy_s": 0.0}],
             "one_thread": {"computes": 0, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
          Placement("x", WELL, CORRECT, 8, (), None, {}, (CpuTime(7.0, 0.0, 0.0, 0.0, 0.0),), 2,
-                   OneThread(WELL, None, 5.0, 0.0))),
+                   SingleThread(WELL, None, 5.0, 0.0))),
         (PLACEMENT, {
             "n": 8, "threads": [], "computes": 1,
             "one_thread": {"computes": 1, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
-         Placement("x", WELL, CORRECT, 8, (), None, {}, (), 2, OneThread(WELL, 3.0, 5.0, 5.0))),
-        (AT_WORK, {"moments": 9, "threads": [{"works": 1, "busy_else": 2}]},
-         AtWork("x", WELL, CORRECT, 9, (RollEntry(1, 2),), 2)),
-        (AT_WORK, {"moments": 0}, AtWork("x", WELL, CORRECT, 0, (), 2)),
+         Placement("x", WELL, CORRECT, 8, (), None, {}, (), 2, SingleThread(WELL, 3.0, 5.0, 5.0))),
+        (ACTIVE_THREADS, {"moments": 9, "threads": [{"works": 1, "busy_else": 2}]},
+         ActiveThreads("x", WELL, CORRECT, 9, (ThreadActivity(1, 2),), 2)),
+        (ACTIVE_THREADS, {"moments": 0}, ActiveThreads("x", WELL, CORRECT, 0, (), 2)),
         (RACE, {}, Race("x", WELL, False, (), None)),
         (RACE, {"race": None, "searched": True}, Race("x", WELL, False, (), True)),
         (RACE, {"race": {"accesses": ["kernel.c:3"]}, "searched": False},
@@ -199,10 +200,10 @@ def test_a_run_becomes_a_value(kind: Kind[Any], run: Json, read: object) -> None
     found = parsed(kind, COMMON | run)
     if isinstance(found, Latency):
         assert isinstance(read, Latency)
-        assert list(found.one_way_us) == list(read.one_way_us)
-        for size, times in read.one_way_us.items():
-            assert found.one_way_us[size] == pytest.approx(times)
-        found = Latency(**vars(found) | {"one_way_us": read.one_way_us})
+        assert list(found.message_us) == list(read.message_us)
+        for size, times in read.message_us.items():
+            assert found.message_us[size] == pytest.approx(times)
+        found = Latency(**vars(found) | {"message_us": read.message_us})
     assert found == read
 
 
@@ -263,19 +264,19 @@ def test_a_generation_has_the_times_of_each_role() -> None:
             timed("solution", 1.25), timed("submission", 3.0, cut=True, warm_up=True),
         ],
     }  # fmt: skip
-    assert parsed(GENERATION, run) == Generation(
+    assert parsed(TIMED_ROUND, run) == TimedRound(
         part="x", slow=None, n=7, bytes_moved=80,
         roles={
             "solution": RolePart(WELL, CORRECT, 0.5, None),
             "submission": RolePart(WELL, CORRECT, 0.5, Slots(2, 0, 0, 5, True, 64)),
         },
         elapsed_s={"solution": (1.0, 1.25), "submission": (2.0, 3.0)},
-        cut=frozenset({"submission"}), is_second_try=False,
+        cut=frozenset({"submission"}), is_retry=False,
         taken_s={"solution": 9.0, "submission": 13.5}, bytes_allocated=None, loads_in_chain=0,
     )  # fmt: skip
     more = {"slow": "near.toml", "bytes_allocated": 8, "loads_in_chain": 5, "second_try": True}
-    found = parsed(GENERATION, run | more)
-    assert (found.slow, found.bytes_allocated, found.loads_in_chain, found.is_second_try) == (
+    found = parsed(TIMED_ROUND, run | more)
+    assert (found.slow, found.bytes_allocated, found.loads_in_chain, found.is_retry) == (
         "near.toml", 8, 5, True,
     )  # fmt: skip
 
@@ -292,7 +293,7 @@ def test_a_generation_has_the_times_of_each_role() -> None:
     ],
 )
 def test_who_may_fail_and_has_tells_of_nobody(changes: Json, is_there: bool) -> None:
-    found = parsed(GENERATION, {
+    found = parsed(TIMED_ROUND, {
         "part": None, "n": 7, "bytes_moved": 80,
         "roles": [role_of("solution"), role_of("handout", **changes)],
         "samples": [timed("solution", 1.0), timed("handout", 2.0, cut=True)],
@@ -310,8 +311,8 @@ def test_the_first_wrong_element_with_all_that_is_known() -> None:
         "array": "a", "element": 3, "expected": "NaN", "found": "-Infinity", "phase": "compute",
         "repetition": 1,
     }  # fmt: skip
-    first = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong}).first_wrong
-    assert first is not None and isnan(first.expected) and first.found == -inf
+    first = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong}).first_mismatch
+    assert first is not None and isnan(first.expected) and first.actual == -inf
     assert vars(first) | {"expected": 0.0} == vars(
         Mismatch("a", 3, 0.0, -inf, "compute", 1, None, None, None, None, "", "", "")
     )
@@ -319,7 +320,7 @@ def test_the_first_wrong_element_with_all_that_is_known() -> None:
         "expected": 1.5, "found": 2, "rank": 4, "row": 5, "column": 6, "row_name": "halo",
         "remark": "late", "expected_digits": "15", "found_digits": "16",
     }  # fmt: skip
-    found = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong | more}).first_wrong
+    found = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong | more}).first_mismatch
     assert found == Mismatch(
         "a", 3, 1.5, 2.0, "compute", 1, 4, 5, 6, "halo", "late", "15", "16"
     )  # fmt: skip
@@ -338,7 +339,8 @@ def test_results_with_all_that_can_be_wrong() -> None:
         "messages_ahead": 5, "n_unit": "rows", "requests": requests,
     })  # fmt: skip
     assert found == Results(
-        9, 0, None, "a", TooFew(4, 3), OpenRequests("given_up", 2, "MPI_Isend", 1, "compute", ""),
+        9, 0, None, "a", TooFew(4, 3),
+        IncompleteRequests("given_up", 2, "MPI_Isend", 1, "compute", ""),
         "rows", TooFew(2, 1), 5, "c", "b",
     )  # fmt: skip
     named = results_of(RIGHT | {"requests": requests | {"line": "kernel.c:8"}}).requests
@@ -363,8 +365,10 @@ def test_pages_are_coded_in_runs() -> None:
 
 
 def test_which_pages_were_looked_at() -> None:
-    assert sample_of({}, 5) == Sample(5, ((0, 5),))
-    assert sample_of({"pages": 9, "blocks": [[1, 2], [6, 1]]}, 3) == Sample(9, ((1, 2), (6, 1)))
+    assert sample_of({}, 5) == CheckedPages(5, ((0, 5),))
+    assert sample_of({"pages": 9, "blocks": [[1, 2], [6, 1]]}, 3) == CheckedPages(
+        9, ((1, 2), (6, 1))
+    )
 
 
 ORIGINS = [{"thread": 0, "pu": 1, "core": 2, "numa_node": 3},
@@ -375,7 +379,7 @@ FROM = {"written_from": [[0, 1], [-1, 1]], "used_from": [[[0, 1], 1], [[], 1]]}
 
 
 def test_pages_that_were_traced_with_their_origins() -> None:
-    plain = TracedArray("a", (0, -1), (frozenset({0, 4}),) * 2, Sample(2, ((0, 2),)), {})
+    plain = TracedArray("a", (0, -1), (frozenset({0, 4}),) * 2, CheckedPages(2, ((0, 2),)), {})
     assert arrays_of({}) == ()
     assert arrays_of({"arrays": [ARRAY]}) == (plain,)
     of_origins = vars(plain) | {

@@ -11,7 +11,7 @@ from support import invented
 
 from numalab.errors import NumalabError
 from numalab.evidence.format import Build, EarlierTimes, HandedText, SeededNode
-from numalab.evidence.kinds import BINDING, CHECK, GENERATION, PLACEMENT, RANKS, TRACE
+from numalab.evidence.kinds import BINDING, CHECK, PLACEMENT, RANKS, TIMED_ROUND, TRACE
 from numalab.evidence.read_record import load, parse
 from numalab.evidence.record import SOLUTION, Json, LeftOut
 
@@ -150,24 +150,26 @@ def test_a_generation_counts_as_the_submissions() -> None:
     record = invented.evidence(ONE, times=invented.steady(1, solution=1.0))
     record["runs"].append(check(role="solution"))
     evidence = parse(record)
-    assert len(evidence.of(GENERATION)) == 1 and not evidence.of(GENERATION, SOLUTION)
-    assert len(evidence.of(CHECK)) == len(evidence.of(CHECK, SOLUTION)) == 1
+    assert len(evidence.runs_of(TIMED_ROUND)) == 1 and not evidence.runs_of(TIMED_ROUND, SOLUTION)
+    assert len(evidence.runs_of(CHECK)) == len(evidence.runs_of(CHECK, SOLUTION)) == 1
 
 
 def test_evidence_with_other_runs_and_of_some_parts() -> None:
     record = invented.evidence(ONE)
     record["runs"] += [check(part="x"), check(part="y"), check(part="y", **PAUSED)]
     evidence = parse(record)
-    assert [run.part for run in evidence.of(CHECK)] == [None, "x", "y"]
-    of_two = evidence.of_parts("x", "y")
-    assert [run.part for run in of_two.of(CHECK)] == ["x", "y"]
+    assert [run.part for run in evidence.runs_of(CHECK)] == [None, "x", "y"]
+    of_two = evidence.select_parts("x", "y")
+    assert [run.part for run in of_two.runs_of(CHECK)] == ["x", "y"]
     assert [run.part for run in of_two.left_out] == ["y"]
-    assert (of_two.of(TRACE), of_two.is_held_up) == ((), True)
-    assert not evidence.of_parts(None).is_held_up
+    assert (of_two.runs_of(TRACE), of_two.is_held_up) == ((), True)
+    assert not evidence.select_parts(None).is_held_up
     without = evidence.having(TRACE, [])
-    assert without.of(TRACE) == () and without.of(PLACEMENT) == evidence.of(PLACEMENT)
-    as_solution = evidence.having(TRACE, evidence.of(TRACE)[:1], SOLUTION)
-    assert (len(as_solution.of(TRACE)), len(as_solution.of(TRACE, SOLUTION))) == (3, 1)
+    assert without.runs_of(TRACE) == () and without.runs_of(PLACEMENT) == evidence.runs_of(
+        PLACEMENT
+    )
+    as_solution = evidence.having(TRACE, evidence.runs_of(TRACE)[:1], SOLUTION)
+    assert (len(as_solution.runs_of(TRACE)), len(as_solution.runs_of(TRACE, SOLUTION))) == (3, 1)
 
 
 def test_the_solution_in_the_place_of_the_submission() -> None:
@@ -186,13 +188,13 @@ def test_the_solution_in_the_place_of_the_submission() -> None:
     ]  # fmt: skip
     evidence = parse(record)
     assert evidence.control_files == {"a.toml", "close.toml"}
-    control = evidence.as_control()
-    assert [run.part for run in control.of(CHECK)] == ["x"]
-    assert [run.file for run in control.of(BINDING)] == ["close.toml"]
-    assert not control.of(TRACE) and not control.of(PLACEMENT)
-    assert control.of(CHECK, SOLUTION) == evidence.of(CHECK, SOLUTION)
-    assert control.of(CHECK, "handout") == evidence.of(CHECK, "handout")
-    assert len(control.of(RANKS)) == 2
+    control = evidence.control_evidence()
+    assert [run.part for run in control.runs_of(CHECK)] == ["x"]
+    assert [run.file for run in control.runs_of(BINDING)] == ["close.toml"]
+    assert not control.runs_of(TRACE) and not control.runs_of(PLACEMENT)
+    assert control.runs_of(CHECK, SOLUTION) == evidence.runs_of(CHECK, SOLUTION)
+    assert control.runs_of(CHECK, "handout") == evidence.runs_of(CHECK, "handout")
+    assert len(control.runs_of(RANKS)) == 2
     assert control.handed_in == (
         HandedText("a.toml", None, {}), HandedText("close.toml", None, {}),
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from support import invented
 from support.run_values import recorded_run
 
-from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT
+from numalab.evidence.kinds import CHECK, LATENCY, PLACEMENT, TIMED_ROUND
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Json, Kind, LeftOut
 from numalab.evidence.repeats import (
@@ -17,7 +17,7 @@ from numalab.evidence.repeats import (
     doubted,
     ended_at_start,
     excuse_submission,
-    failed_for_kit,
+    numalab_failures,
     outcomes,
     paused_s,
     why_again,
@@ -54,16 +54,16 @@ LATENCIES = invented.latency("x")
 @pytest.mark.parametrize(
     ("kind", "run", "why"),
     [
-        (GENERATION, GENERATION_RUN, None),
-        (GENERATION, ended(GENERATION_RUN, paused_s=0.4), "paused"),
-        (GENERATION, ended(IN_ROUNDS, paused_s=0.4), None),
-        (GENERATION, ended(IN_ROUNDS | {"held_up": True}, paused_s=0.4), "paused"),
-        (GENERATION, ended(IN_ROUNDS, status="exited", paused_s=0.4), "paused"),
-        (GENERATION, ended(GENERATION_RUN, status="timed_out"), "timed_out"),
-        (GENERATION, ended(GENERATION_RUN, status="timed_out", paused_s=0.4), "paused"),
-        (GENERATION, ended(GENERATION_RUN, status="crashed"), None),
-        (GENERATION, ended(GENERATION_RUN, status="crashed", paused_s=0.4), "paused"),
-        (GENERATION, ended(GENERATION_RUN, status="cancelled", paused_s=0.4), None),
+        (TIMED_ROUND, GENERATION_RUN, None),
+        (TIMED_ROUND, ended(GENERATION_RUN, paused_s=0.4), "paused"),
+        (TIMED_ROUND, ended(IN_ROUNDS, paused_s=0.4), None),
+        (TIMED_ROUND, ended(IN_ROUNDS | {"held_up": True}, paused_s=0.4), "paused"),
+        (TIMED_ROUND, ended(IN_ROUNDS, status="exited", paused_s=0.4), "paused"),
+        (TIMED_ROUND, ended(GENERATION_RUN, status="timed_out"), "timed_out"),
+        (TIMED_ROUND, ended(GENERATION_RUN, status="timed_out", paused_s=0.4), "paused"),
+        (TIMED_ROUND, ended(GENERATION_RUN, status="crashed"), None),
+        (TIMED_ROUND, ended(GENERATION_RUN, status="crashed", paused_s=0.4), "paused"),
+        (TIMED_ROUND, ended(GENERATION_RUN, status="cancelled", paused_s=0.4), None),
         (LATENCY, ended(LATENCIES, paused_s=0.4), "paused"),
         (PLACEMENT, ended(PLACED, paused_s=0.4), None),
         (PLACEMENT, ended(PLACED, status="bad_protocol"), "bad_protocol"),
@@ -102,16 +102,16 @@ def test_what_is_left_out_stays_in_the_record_and_is_not_judged() -> None:
     ]  # fmt: skip
     record_of(record)
     evidence = parse(record)
-    assert [run.outcome.status for run in evidence.of(CHECK)] == ["ok"]
-    assert len(evidence.of(GENERATION)) == 3
+    assert [run.outcome.status for run in evidence.runs_of(CHECK)] == ["ok"]
+    assert len(evidence.runs_of(TIMED_ROUND)) == 3
     assert evidence.left_out == (
         LeftOut("check", "submission", None, None, "timed_out", 0.0, is_last=False),
         LeftOut("generation", "submission", None, None, "paused", 1.5, is_last=False),
         LeftOut("generation", "submission", None, None, "paused", 1.5, is_last=True),
     )
     assert evidence.is_held_up
-    assert not evidence.of_parts("another").left_out
-    assert not evidence.of_parts("another").is_held_up
+    assert not evidence.select_parts("another").left_out
+    assert not evidence.select_parts("another").is_held_up
     record["runs"].append(GENERATION_RUN)
     assert not parse(record).is_held_up
     assert len(parse(record).left_out) == 3
@@ -126,7 +126,7 @@ def test_rounds_in_which_the_node_paused_are_no_times() -> None:
     ]
     record["runs"][-1] = run | {"samples": samples}
     record_of(record)
-    (generation,) = parse(record).of(GENERATION)
+    (generation,) = parse(record).runs_of(TIMED_ROUND)
     assert {role: len(times) for role, times in generation.elapsed_s.items()} == {
         "solution": 2, "submission": 2,
     }  # fmt: skip
@@ -216,7 +216,7 @@ def statuses(found: Iterable[OutcomeRecord]) -> list[str]:
 )
 def test_what_the_kit_failed_in(run: Json, found: list[str]) -> None:
     record = recorded_run(run)
-    assert statuses(failed_for_kit(record)) == found
+    assert statuses(numalab_failures(record)) == found
     blame_submission(record)
     kept = outcomes(record)
     if isinstance(record, TimingRun):
@@ -254,7 +254,7 @@ def test_who_ended_in_a_doubtful_way() -> None:
     late = run_of("timed_out", kind="placement", one_thread=one) | {"part": "x"}
     assert doubted(CHECK, recorded_run(late)) == {("check", "x", "submission")}
     both = recorded_job(part("timed_out"), part("ok", "control"), part("bad_protocol", "solution"))
-    assert doubted(GENERATION, both) == {
+    assert doubted(TIMED_ROUND, both) == {
         ("generation", None, "submission"), ("generation", None, "solution"),
     }  # fmt: skip
     assert doubted(CHECK, recorded_run(run_of("crashed"))) == set()
@@ -265,7 +265,7 @@ def test_one_that_may_fail_counts_until_it_has() -> None:
     assert paused_s(recorded_job(part("ok"), beside)) == 2.0
     beside["outcome"]["status"] = "cancelled"
     assert paused_s(recorded_job(part("ok"), beside)) == 2.0
-    assert why_again(GENERATION, recorded_job(part("timed_out"), beside)) is None
+    assert why_again(TIMED_ROUND, recorded_job(part("timed_out"), beside)) is None
     beside["outcome"]["status"] = "crashed"
     assert paused_s(recorded_job(part("ok"), beside)) == 0.0
     assert paused_s(recorded_job()) == 0.0

@@ -12,14 +12,15 @@ from support import invented
 from support.run_values import form_of, parsed
 from support.traced import OK, RIGHT
 
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.cpusets import GroupedProgram, read_program, share_on
-from numalab.evidence.kinds import LIGHTSPEED, ON_LINK, SATURATION, SERIES, STOPS, STORES
-from numalab.evidence.live_stops import FoundStops, LiveStops
+from numalab.evidence.kinds import LINK_RUN, REFERENCE_LOOPS, SATURATION, SERIES, STOPS, STORES
+from numalab.evidence.live_stops import LiveStops, ReportedStops
 from numalab.evidence.load import is_loaded
 from numalab.evidence.node_format import NodeDescription
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import Checked, CpuTime, Evidence, Generation, Json, PageTablesOfLife
+from numalab.evidence.record import Checked, CpuTime, Evidence, Json, PageTableLifetime, TimedRound
 from numalab.evidence.refused import recorded_node, refused
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.run_formats import (
@@ -32,9 +33,8 @@ from numalab.evidence.run_formats import (
     Slots,
     Thread,
     TooFew,
-    WrongItem,
+    TransferMismatch,
 )
-from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.installation import Installation
 
@@ -114,7 +114,7 @@ def test_a_record_keeps_what_its_node_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "ok", "is_kits_fault", "blames"),
+    ("outcome", "ok", "is_numalab_fault", "blames"),
     [
         (Outcome("ok"), True, False, False),
         (Outcome("ok", {"kits_own": "ok"}), True, False, False),
@@ -127,9 +127,9 @@ def test_a_record_keeps_what_its_node_refused() -> None:
     ],
 )
 def test_whose_fault_an_end_is(
-    outcome: Outcome, ok: bool, is_kits_fault: bool, blames: bool
+    outcome: Outcome, ok: bool, is_numalab_fault: bool, blames: bool
 ) -> None:
-    assert (outcome.ok, outcome.is_kits_fault, outcome.blames) == (ok, is_kits_fault, blames)
+    assert (outcome.ok, outcome.is_numalab_fault, outcome.blames) == (ok, is_numalab_fault, blames)
 
 
 @pytest.mark.parametrize(
@@ -147,18 +147,18 @@ def test_round_trips_that_lack_messages(more: dict[str, Any], without: bool) -> 
 
 def test_sums_of_small_records() -> None:
     assert CpuTime(1.0, 2.0, 0.5, 1.0, 3.5).lost_s == 2.5
-    life = PageTablesOfLife(1, 8, 40, {"allocate": 44, "initialize": 70, "release": 30})
+    life = PageTableLifetime(1, 8, 40, {"allocate": 44, "initialize": 70, "release": 30})
     assert life.most_bytes == 30
-    assert PageTablesOfLife(1, 8, 40, {}).most_bytes == 0
-    assert Sample(9, ((0, 2), (5, 3))).looked_at == 5
-    assert not Sample(9, ((0, 2), (5, 3))).is_whole
-    assert Sample(5, ((0, 5),)).is_whole
+    assert PageTableLifetime(1, 8, 40, {}).most_bytes == 0
+    assert CheckedPages(9, ((0, 2), (5, 3))).count == 5
+    assert not CheckedPages(9, ((0, 2), (5, 3))).is_whole
+    assert CheckedPages(5, ((0, 5),)).is_whole
 
 
 def test_what_stands_for_nothing_in_values_that_are_not_read() -> None:
     assert Thread(0, (0,), 0, 0, 0).last_pu == -1
-    alone = Generation(None, None, 1, 8, {}, {})
-    assert (alone.cut, alone.is_second_try, alone.taken_s) == (frozenset(), False, {})
+    alone = TimedRound(None, None, 1, 8, {}, {})
+    assert (alone.cut, alone.is_retry, alone.taken_s) == (frozenset(), False, {})
     assert (alone.bytes_allocated, alone.loads_in_chain) == (None, 0)
     not_followed = Checked(8, 2, RIGHT)
     assert (not_followed.messages, not_followed.round_trips) == ((), 0)
@@ -209,7 +209,7 @@ def test_series_stand_beside_their_truth() -> None:
 def stops(**changes: Any) -> LiveStops:
     facts: dict[str, Any] = {
         "gap_s": 0.1, "least_s": 0.25, "watch_s": 2.0, "elapsed_s": 3.0,
-        "stops": ((0.5, 0.75), (1.0, 1.5)), "waiting_s": 0.75, "taken_s": 0.5, "found": None,
+        "stops": ((0.5, 0.75), (1.0, 1.5)), "runqueue_wait_s": 0.75, "steal_s": 0.5, "reported": None,
     }  # fmt: skip
     return LiveStops(None, OK, **facts | changes)
 
@@ -219,7 +219,7 @@ def test_what_a_thread_lost_beside_the_stops() -> None:
     assert (alone.stopped_s, alone.lost_s, alone.more_stops) == ((1.5, 2.25), 1.25, 5.0)
     looked = stops(arguable=(3, 0.25))
     assert (looked.lost_s, looked.more_stops) == (0.75, 5.0)
-    assert stops(arguable=(0, 0.0), taken_s=0.125).more_stops == 0.5
+    assert stops(arguable=(0, 0.0), steal_s=0.125).more_stops == 0.5
     assert (alone.ahead_s, alone.too_short) == (0.0, ())
 
 
@@ -229,7 +229,8 @@ def test_a_record_of_stops() -> None:
         "taken_s": 0.6,
     }  # fmt: skip
     older = figures | {"stops": [[1.0, 2.0]], "told": None}
-    facts: dict[str, Any] = figures | {"stops": ((1.0, 2.0),), "found": None}
+    facts: dict[str, Any] = figures | {"stops": ((1.0, 2.0),), "reported": None}
+    facts |= {"runqueue_wait_s": facts.pop("waiting_s"), "steal_s": facts.pop("taken_s")}
     ended = Outcome("ok", {"printed_bytes": 0})
     assert parsed(STOPS, older) == LiveStops(None, ended, **facts)
     newer = older | {
@@ -237,7 +238,9 @@ def test_a_record_of_stops() -> None:
         "arguable_stops": 4, "arguable_s": 0.8,
     }  # fmt: skip
     facts |= {"ahead_s": 0.7, "too_short": ((0.1, 0.2),), "arguable": (4, 0.8)}
-    assert parsed(STOPS, newer) == LiveStops(None, ended, **facts | {"found": FoundStops(3, 2.0)})
+    assert parsed(STOPS, newer) == LiveStops(
+        None, ended, **facts | {"reported": ReportedStops(3, 2.0)}
+    )
 
 
 # ---- jobs on a link ----------------------------------------------------------------------------
@@ -250,10 +253,10 @@ JOB: dict[str, Any] = {
 
 def test_bytes_on_the_link_over_those_of_items() -> None:
     first = {"item": 2, "length": 3, "expected_length": 4, "number": None}
-    job = parsed(ON_LINK, JOB | {"first_wrong": first, "part": "x"})
-    assert job.first_wrong == WrongItem(2, 3, 4, None)
-    assert parsed(ON_LINK, JOB | {"first_wrong": None}).first_wrong is None
-    assert (job.per_byte, job.more_per_item) == (3.0, 50.0)
+    job = parsed(LINK_RUN, JOB | {"first_wrong": first, "part": "x"})
+    assert job.first_wrong == TransferMismatch(2, 3, 4, None)
+    assert parsed(LINK_RUN, JOB | {"first_wrong": None}).first_wrong is None
+    assert (job.bytes_ratio, job.overhead_bytes) == (3.0, 50.0)
 
 
 def test_a_slot_has_the_room_that_the_lab_says(installation: Installation) -> None:
@@ -273,7 +276,7 @@ def test_what_a_mix_moves() -> None:
     assert Mix(3, 0, 0).bytes_moved == 24
     assert Mix(0, 3, 0).bytes_moved == Mix(0, 0, 3).bytes_moved == 48
     assert Mix(1, 2, 3).bytes_moved == 88
-    assert Mix(1, 2, 3).as_argument == "1+2+3"
+    assert Mix(1, 2, 3).argument == "1+2+3"
     assert sorted([Mix(2, 0, 0), Mix(1, 1, 0), Mix(1, 0, 1)]) == [
         Mix(1, 0, 1), Mix(1, 1, 0), Mix(2, 0, 0),
     ]  # fmt: skip
@@ -286,7 +289,7 @@ BESIDE = {
 
 
 def test_loops_are_told_by_their_best_repetition() -> None:
-    found = parsed(LIGHTSPEED, BESIDE | {
+    found = parsed(REFERENCE_LOOPS, BESIDE | {
         "unseen": [{"loads": 1, "stores": 1, "updates": 0}],
         "generations": [
             {"threads": 2, "loops": [loop(1, 0, 0, 3e-6, 2e-6, 4e-6), loop(1, 1, 0, 5e-6)]},
@@ -324,7 +327,7 @@ SLOTS = Slots(2, 0, 0, 5, True, 64)
 def stores(n: int = 100, threads: int = 2, **changes: Any) -> Stores:
     facts: dict[str, Any] = {
         "line_bytes": 64, "lines": 9, "stores": 90, "lost": 0, "shared_lines": 1,
-        "shared_stores": 25, "most_written": (), "by_thread": (), "slots": SLOTS, "noted": True,
+        "shared_stores": 25, "most_written": (), "thread_accesses": (), "slots": SLOTS, "noted": True,
     }  # fmt: skip
     return Stores(None, OK, RIGHT, n=n, threads=threads, **facts | changes)
 
@@ -347,12 +350,12 @@ def stores(n: int = 100, threads: int = 2, **changes: Any) -> Stores:
     ],
 )
 def test_threads_that_count(by_thread: tuple[tuple[int, int], ...], counting: int) -> None:
-    assert stores(by_thread=by_thread).counting_threads == counting
+    assert stores(thread_accesses=by_thread).counting_threads == counting
 
 
 def test_shared_stores_are_of_each_element() -> None:
     assert stores().shared_share == 0.25
-    four = stores(threads=4, by_thread=((25, 0), (13, 0), (12, 0), (50, 0)))
+    four = stores(threads=4, thread_accesses=((25, 0), (13, 0), (12, 0), (50, 0)))
     assert four.counting_threads == 3
 
 
@@ -371,7 +374,7 @@ def test_a_record_of_stores() -> None:
     }  # fmt: skip
     ended = Outcome("ok", {"printed_bytes": 0})
     facts: dict[str, Any] = counts | {
-        "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "by_thread": ((8, 9),), "slots": SLOTS,
+        "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "thread_accesses": ((8, 9),), "slots": SLOTS,
     }  # fmt: skip
     record |= {"results": {"checked": 1000, "wrong": 0}}
     assert parsed(STORES, record) == Stores(None, ended, RIGHT, **facts)

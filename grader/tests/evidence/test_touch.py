@@ -7,11 +7,11 @@ from support import invented
 from support.traced import array, placement, threads_on, trace
 
 from numalab.errors import NumalabError
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence, Trace
 from numalab.evidence.run_formats import Origin, Thread
-from numalab.evidence.sample import Sample
 from numalab.evidence.touch import (
     NOBODY,
     UNBOUND,
@@ -67,13 +67,15 @@ def test_users_of_all_tracings_are_put_together() -> None:
 
 def test_other_pages_can_not_be_put_together() -> None:
     first = trace(array("a", [0, 0], [{0}, {1}]), threads=TWO)
-    other = trace(array("a", [0, 0], [{0}, {1}], sample=Sample(4, ((1, 2),))), threads=TWO)
+    other = trace(array("a", [0, 0], [{0}, {1}], checked_pages=CheckedPages(4, ((1, 2),))), threads=TWO)
     told = "the record's tracings and its first tracing are not of the same pages of a, "
     with pytest.raises(NumalabError, match=told):
         united_users([first, other])
     with pytest.raises(NumalabError, match=told):
         united_uses([first, first, other])
-    placed = placement(threads=TWO, residency={"a": (0, 1)}, samples={"a": Sample(4, ((1, 2),))})
+    placed = placement(
+        threads=TWO, residency={"a": (0, 1)}, checked_pages={"a": CheckedPages(4, ((1, 2),))}
+    )
     with pytest.raises(NumalabError, match="the record's placement and its first tracing"):
         local_share(placed, [first])
 

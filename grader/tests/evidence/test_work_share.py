@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from support.traced import OK, placement
 
-from numalab.evidence.record import CpuTime, OneThread, Placement
+from numalab.evidence.record import CpuTime, Placement, SingleThread
 from numalab.evidence.work import (
-    Looks,
+    SharingConsensus,
     WorkShare,
     inflation_of,
-    judged_looks,
+    judge_sharing,
     solution_inflation,
     speaks_against,
     work_share,
@@ -26,8 +26,8 @@ def team(
     ended_s: float = 0.0,
 ) -> Placement:  # fmt: skip
     """one_s, team_s: CPU time of one thread and of the team beside it."""
-    one = OneThread(OK, one_s, team_s, ended_s) if one_s is not None or ended_s else None
-    return placement(cpu_time=threads, team=of, one_thread=one)
+    one = SingleThread(OK, one_s, team_s, ended_s) if one_s is not None or ended_s else None
+    return placement(cpu_time=threads, team=of, single_thread=one)
 
 
 def look(share: float, most_share: float | None = None, inflation: float | None = 1.0) -> Placement:
@@ -83,8 +83,8 @@ def test_cpu_time_of_a_team_over_that_of_one_thread() -> None:
     assert (
         solution_inflation(seen[1:2]) == solution_inflation([none]) == solution_inflation([]) == 1
     )
-    assert WorkShare((), 1.0, 1.0, 0, 1.5).over(1.25) == 1.2
-    assert WorkShare((), 1.0, 1.0, 0, None).over(1.25) == 0.8
+    assert WorkShare((), 1.0, 1.0, 0, 1.5).relative_inflation(1.25) == 1.2
+    assert WorkShare((), 1.0, 1.0, 0, None).relative_inflation(1.25) == 0.8
     assert WorkShare((), 1.0, 1.0, 0).ran == 0
 
 
@@ -121,17 +121,17 @@ def test_what_one_look_says(
     run: Placement, of_solution: float, asks: bool, says: str | None
 ) -> None:
     solution = [team(at_work(1.0, 1.0), one_s=1.0, team_s=of_solution)]
-    assert judged_looks([run] * 3, 0.75, solution, asks_one_thread=asks).says == says
-    against = speaks_against(run, 0.75, solution, asks_one_thread=asks)
+    assert judge_sharing([run] * 3, 0.75, solution, needs_single_thread=asks).says == says
+    against = speaks_against(run, 0.75, solution, needs_single_thread=asks)
     assert against == (None if says == "even" else says)
 
 
 def test_more_than_all_of_the_time_excuses_no_spinning() -> None:
     """Of 0.95 that is asked for 0.95 * 0.92 * 1.2 is more than a thread can work."""
     run = team(at_work(1.0, 1.0, 1.25), at_work(1.0, 0.0, 1.25), one_s=1.0, team_s=1.2)
-    assert speaks_against(run, 0.95, [], asks_one_thread=True) == "spins"
+    assert speaks_against(run, 0.95, [], needs_single_thread=True) == "spins"
     few = team(at_work(1.0, 1.0), at_work(1.0), one_s=1.0, team_s=1.05)
-    assert speaks_against(few, 0.95, [], asks_one_thread=True) is None
+    assert speaks_against(few, 0.95, [], needs_single_thread=True) is None
 
 
 EVEN, UNEVEN, SPINS, OPEN = look(1.0), look(0.5), look(0.9375, None, 1.5), look(0.625, 1.0)
@@ -159,11 +159,11 @@ EVEN, UNEVEN, SPINS, OPEN = look(1.0), look(0.5), look(0.9375, None, 1.5), look(
     ],
 )
 def test_what_most_looks_say(looks: list[Placement], says: str | None, share: float) -> None:
-    found = judged_looks(looks, 0.75)
-    assert (found.says, found.look.share, found.is_told) == (says, share, True)
+    found = judge_sharing(looks, 0.75)
+    assert (found.says, found.typical.share, found.is_informative) == (says, share, True)
 
 
 def test_looks_that_say_nothing_decide_nothing() -> None:
-    found = judged_looks([OPEN, OPEN, OPEN, OPEN], 0.75, [look(1.0, inflation=1.25)])
-    assert found == Looks(work_share(OPEN), None, 1.25, False)
-    assert found.over == 0.8
+    found = judge_sharing([OPEN, OPEN, OPEN, OPEN], 0.75, [look(1.0, inflation=1.25)])
+    assert found == SharingConsensus(work_share(OPEN), None, 1.25, False)
+    assert found.relative_inflation == 0.8

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from numalab.evidence.format import SessionRecord
+from numalab.evidence.format import GradingRecord
 from numalab.evidence.run_formats import AnyRunRecord
 from numalab.installation import Installation
 
@@ -54,7 +54,7 @@ def test_each_key_that_the_monitor_writes_has_its_field(installation: Installati
     }
     found = written(installation.root / "common/monitor")
     assert len(found) > 100
-    assert found - keys(SessionRecord) - values == {"unknown"}  # an error's name
+    assert found - keys(GradingRecord) - values == {"unknown"}  # an error's name
 
 
 def test_each_field_of_a_run_has_who_writes_it(installation: Installation) -> None:

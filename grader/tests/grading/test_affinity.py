@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.run_values import kept_runs
 
-from numalab.evidence.read_record import as_json, record_of
+from numalab.evidence.read_record import record_json, record_of
 from numalab.grading.grade import grade
 from numalab.grading.kernel_grading import Grading
 from numalab.harness.monitor import describe_node
@@ -59,7 +59,7 @@ def test_bandwidth_compares_placements_of_the_kits_program(
     )  # fmt: skip
     with installation.lock():
         verdict = grade(session)
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
     found = {c.name: c for c in verdict.criteria}
     # In truth there is one NUMA node, so near and far are alike: no speedup to earn.
     assert found["bandwidth"].status in ("not_gradable", "inconclusive"), found["bandwidth"].why

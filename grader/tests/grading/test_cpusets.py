@@ -141,7 +141,7 @@ def test_what_linux_makes_of_a_file(
     whys = [one.why for one in found.values()]
     assert {name for name, one in found.items() if one.status == "fail"} == set(fails.split()), whys
     assert any(said in why for why in whys), whys
-    (run,) = evidence.of(CPUSETS)
+    (run,) = evidence.runs_of(CPUSETS)
     assert run.outcome.ok and run.job.threads > 1
 
 

@@ -15,8 +15,8 @@ from support import invented
 from support.run_values import kept_runs, recorded_runs
 
 from numalab.errors import Interrupted, NumalabError
-from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT
-from numalab.evidence.read_record import as_json, record_of
+from numalab.evidence.kinds import CHECK, PLACEMENT, TIMED_ROUND
+from numalab.evidence.read_record import record_json, record_of
 from numalab.evidence.record import Json
 from numalab.grading.collect_evidence import gather_evidence
 from numalab.grading.kernel_grading import MOST_PAUSED_RUNS, Grading
@@ -102,9 +102,9 @@ def test_what_is_done_again(
     runs = kept_runs(session)
     assert [run["tried_again"] for run in runs[:-1]] == again
     assert "tried_again" not in runs[-1]
-    assert len(session.evidence.of(CHECK)) == 1
+    assert len(session.evidence.runs_of(CHECK)) == 1
     assert [words.startswith("once more, since") for words in told] == [True] * len(again)
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
 
 
 def test_one_thread_beside_a_team_is_doubted_once_too(
@@ -114,9 +114,9 @@ def test_one_thread_beside_a_team_is_doubted_once_too(
     session = session_at(installation, first_touch, tmp_path, place, [])
     session.run(PLACEMENT, [], {})
     assert place.asked == ["placement"] * 2
-    (look,) = session.evidence.of(PLACEMENT)
-    assert look.one_thread is not None
-    assert look.one_thread.outcome.status == "timed_out"
+    (look,) = session.evidence.runs_of(PLACEMENT)
+    assert look.single_thread is not None
+    assert look.single_thread.outcome.status == "timed_out"
 
 
 def test_doubt_benefits_a_kernel_once(
@@ -128,7 +128,7 @@ def test_doubt_benefits_a_kernel_once(
     session = session_at(installation, first_touch, tmp_path, place, [])
     assert [session.run(CHECK, [], {}) for _ in range(3)] == [True, True, False]
     place.ends[:] = [DISTURBED, OK]
-    assert session.run(GENERATION, ["--worker", "submission=/x"], {})
+    assert session.run(TIMED_ROUND, ["--worker", "submission=/x"], {})
 
 
 def test_a_second_try_wins_no_generation(
@@ -139,12 +139,12 @@ def test_a_second_try_wins_no_generation(
     place = Answers([DISTURBED, OK, OK, LATE, OK])
     session = session_at(installation, first_touch, tmp_path, place, [])
     submission, solution = ["--worker", "submission=/x"], ["--worker", "solution=/x"]
-    assert all(session.run(GENERATION, submission, {}) for _ in range(3))
+    assert all(session.run(TIMED_ROUND, submission, {}) for _ in range(3))
     place.ends[:] = [LATE, OK]
-    assert session.run(GENERATION, solution, {})
-    tries = [run.is_second_try for run in session.evidence.of(GENERATION)]
+    assert session.run(TIMED_ROUND, solution, {})
+    tries = [run.is_retry for run in session.evidence.runs_of(TIMED_ROUND)]
     assert tries == [True, False, True, False]
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
 
 
 def test_generations_lost_to_pauses_are_tried_for_nothing_twice(
@@ -154,8 +154,8 @@ def test_generations_lost_to_pauses_are_tried_for_nothing_twice(
     place = Answers([PAUSED, OK, PAUSED, OK, PAUSED, OK, PAUSED, PAUSED, OK, OK])
     session = session_at(installation, first_touch, tmp_path, place, [])
     submission = ["--worker", "submission=/x"]
-    assert all(session.run(GENERATION, submission, {}) for _ in range(5))
-    tries = [run.is_second_try for run in session.evidence.of(GENERATION)]
+    assert all(session.run(TIMED_ROUND, submission, {}) for _ in range(5))
+    tries = [run.is_retry for run in session.evidence.runs_of(TIMED_ROUND)]
     assert tries == [False, False, True, True, False]
 
 
@@ -189,7 +189,7 @@ def test_times_end_where_the_node_pauses_in_each_generation(
     monkeypatch.setattr(Grading, "build_own", lambda self, *roles: None)
     monkeypatch.setattr(Grading, "continue_earlier", lambda self: None)
     take_times(session)
-    assert len(session.evidence.of(GENERATION)) == 3
+    assert len(session.evidence.runs_of(TIMED_ROUND)) == 3
     assert len(place.asked) == 3 + MOST_PAUSED_RUNS + 1
     found = {c.name: c for c in session.verdict().criteria}["efficiency"]
     assert (found.status, found.cause) == ("inconclusive", "node_paused")
@@ -200,7 +200,7 @@ def test_the_kits_own_times_end_there_too(
 ) -> None:
     session = session_at(installation, first_touch, tmp_path, Answers([OK], always=PAUSED), [])
     evidences = time_solution(session, Timed(None), ("solution",))
-    assert len(next(evidences).of(GENERATION)) == 1
+    assert len(next(evidences).runs_of(TIMED_ROUND)) == 1
     with pytest.raises(NumalabError, match="stood still in 13 runs"):
         next(evidences)
 
@@ -217,8 +217,8 @@ def test_a_pause_costs_no_generation_and_no_time(
     runs = [run for run in kept_runs(session) if run["kind"] == "generation"]
     assert [run.get("tried_again") for run in runs[:4]] == ["paused", None, "paused", None]
     assert session.paused_s == 2000.0
-    assert len(session.evidence.of(GENERATION)) == len(runs) - 2
-    assert len(session.evidence.of(GENERATION)) >= session.effort.min_replicates
+    assert len(session.evidence.runs_of(TIMED_ROUND)) == len(runs) - 2
+    assert len(session.evidence.runs_of(TIMED_ROUND)) >= session.effort.min_replicates
 
 
 def test_what_is_to_stop_is_not_done_again(

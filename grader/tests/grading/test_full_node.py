@@ -66,7 +66,7 @@ def test_a_matrix_falls_back_each_time(
     installation: Installation, lab: Lab, there: VirtualPlace
 ) -> None:
     for _ in range(TIMES):
-        (run,) = filled(installation, lab, there, "solution").of(FILLED)
+        (run,) = filled(installation, lab, there, "solution").runs_of(FILLED)
         assert run.outcome.ok
         assert run.fill is not None and run.fill.pages is not None
         share = run.fill.pages[run.fill.numa_node] * run.page_bytes / run.fill.free_bytes
@@ -81,9 +81,9 @@ def test_a_bound_matrix_is_ended_each_time_and_nothing_else(
     (tmp_path / "kernel.c").write_text(wrong.read_text(encoding="utf-8"), encoding="utf-8")
     assert build_kernel(installation, lab, "c", tmp_path, None).status == "ok"
     for _ in range(TIMES):
-        (run,) = filled(installation, lab, there, "submission").of(FILLED)
+        (run,) = filled(installation, lab, there, "submission").runs_of(FILLED)
         assert run.outcome.status == "crashed"
         assert run.outcome.detail["signal"] == "SIGKILL"
         assert run.fill is not None and run.fill.pages is None
-    (run,) = filled(installation, lab, there, "solution").of(FILLED)
+    (run,) = filled(installation, lab, there, "solution").runs_of(FILLED)
     assert run.outcome.ok, "the machine lives"

@@ -32,7 +32,7 @@ from support.commands import (
 from support.steering import STEERING
 
 from numalab.errors import Interrupted
-from numalab.evidence.kinds import CHECK, GENERATION, PLACEMENT, TRACE
+from numalab.evidence.kinds import CHECK, PLACEMENT, TIMED_ROUND, TRACE
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.read_record import load
 from numalab.evidence.record import Evidence
@@ -193,8 +193,8 @@ def test_kept_evidence_follows_the_schema(
     installation: Installation, solutions: tuple[int, Json]
 ) -> None:
     evidence = kept_evidence(installation, "c")
-    assert evidence.of(GENERATION)
-    for generation in evidence.of(GENERATION):
+    assert evidence.runs_of(TIMED_ROUND)
+    for generation in evidence.runs_of(TIMED_ROUND):
         repetitions = {len(times) for times in generation.elapsed_s.values()}
         assert len(repetitions) == 1
         assert 1 <= repetitions.pop() <= effort_for("quick", True).most_repetitions
@@ -205,7 +205,7 @@ def test_kept_evidence_follows_the_schema(
 def test_kept_evidence_of_fortran_follows_the_schema(
     installation: Installation, in_fortran: tuple[int, Json]
 ) -> None:
-    assert not kept_evidence(installation, "fortran").of(GENERATION)
+    assert not kept_evidence(installation, "fortran").runs_of(TIMED_ROUND)
 
 
 def kept_evidence(installation: Installation, language: str) -> Evidence:
@@ -213,23 +213,27 @@ def kept_evidence(installation: Installation, language: str) -> Evidence:
     evidence = load(
         installation.results_folder("01_first_touch", language, "solution") / "evidence.json"
     )
-    sizes = [one.n for one in evidence.of(CHECK)[0].checked]
+    sizes = [one.n for one in evidence.runs_of(CHECK)[0].checked]
     assert sizes[:5] == [1, 7, 1000, 4099, 100003]
     assert {n % 64 for n in sizes[5:]} == set(range(64))  # whatever the width of a vector
-    for number, one in enumerate(evidence.of(CHECK)[0].checked):
+    for number, one in enumerate(evidence.runs_of(CHECK)[0].checked):
         comparisons = 4 if number < 5 else 2  # once initialised, computed three times, or once
         assert one.results.checked % (3 * comparisons) == 0  # three arrays
     # Every run has compared every element of its three arrays.
-    for run in (*evidence.of(TRACE), *evidence.of(PLACEMENT)):
+    for run in (*evidence.runs_of(TRACE), *evidence.runs_of(PLACEMENT)):
         assert run.results.checked > 0
         assert run.results.checked % 3 == 0
-    for trace in evidence.of(TRACE):
-        pages = trace.arrays[0].sample.pages
+    for trace in evidence.runs_of(TRACE):
+        pages = trace.arrays[0].checked_pages.pages
         assert trace.n == pages * evidence.node["page_bytes"] // 4 >= 1 << 21
         assert trace.results.checked == 3 * pages * evidence.node["page_bytes"] // 4
-    assert len(evidence.of(TRACE)) == 3
-    assert {trace.order for trace in evidence.of(TRACE)} == {"natural", "ascending", "descending"}
-    (placement,) = evidence.of(PLACEMENT)
+    assert len(evidence.runs_of(TRACE)) == 3
+    assert {trace.order for trace in evidence.runs_of(TRACE)} == {
+        "natural",
+        "ascending",
+        "descending",
+    }
+    (placement,) = evidence.runs_of(PLACEMENT)
     assert len(placement.cpu_time) >= evidence.node["cores"]
     # The team shares the work evenly, however long others kept it from its cores.
     at_work_s = [one.cpu_s for one in placement.cpu_time[: evidence.node["cores"]]]

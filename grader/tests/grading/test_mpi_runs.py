@@ -20,7 +20,7 @@ from support.run_values import kept_runs
 
 from numalab.evidence.format import Build, ShownMachine
 from numalab.evidence.kinds import LATENCY, RANKS
-from numalab.evidence.read_record import as_json, record_of
+from numalab.evidence.read_record import record_json, record_of
 from numalab.evidence.record import CONTROL, SOLUTION
 from numalab.grading import handed_files, timing
 from numalab.grading import kernel_grading as grading
@@ -162,7 +162,7 @@ def run(tmp_path: Path, installation: Installation, monkeypatch: pytest.MonkeyPa
             lambda step: None, place=place,
         )  # fmt: skip
         verdict = grade(session)
-        record_of(as_json(session.record))
+        record_of(record_json(session.record))
         return Graded(session.lab, place, session, verdict)
 
     return graded
@@ -193,7 +193,7 @@ def test_a_lab_of_messages(run: Any) -> None:
     assert [asked.of_role("--launch", "submission") for asked in place.of("latency")] == [
         BY_CORE, BY_PACKAGE,
     ]  # fmt: skip
-    latencies = found.session.evidence.of(LATENCY)
+    latencies = found.session.evidence.runs_of(LATENCY)
     assert [one.file for one in latencies] == ["near.toml", "far.toml"]
     assert found.status("predicted") == "pass"
     for asked in place.of("generation"):
@@ -221,14 +221,14 @@ def test_a_check_that_does_not_end_is_made_once_more(run: Any) -> None:
 
 def test_a_launch_without_meaning_is_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": 'ranks = 40\nbind_to = "core"'})
-    launched = found.session.evidence.of(RANKS)
+    launched = found.session.evidence.runs_of(RANKS)
     assert launched[0].refused is not None
     assert launched[0].refused.startswith("near.toml: 40 ranks can't be bound to a core of their")
     # The solution's is held against it, and starts.
     solutions = [asked for asked in found.place.of("ranks") if asked.of_role("--ranks", "solution")]
     assert [asked.of_role("--launch", "solution") for asked in solutions] == [BY_CORE]
     # Messages are timed by the kit's launch in its stead.
-    assert [one.file for one in found.session.evidence.of(LATENCY)] == [None, "far.toml"]
+    assert [one.file for one in found.session.evidence.runs_of(LATENCY)] == [None, "far.toml"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_messages_are_timed_on_a_core_each(run: Any, near: str) -> None:
     """westmere-ex's second PU is a sibling of the first."""
     files = {"near.toml": near, "far.toml": 'ranks = 2\nbind_to = "none"'}
     found = run(mpi_labs.LATENCY_LAB, files, "westmere-ex")
-    assert [one.file for one in found.session.evidence.of(LATENCY)] == [None]
+    assert [one.file for one in found.session.evidence.runs_of(LATENCY)] == [None]
     (asked,) = found.place.of("latency")
     assert asked.of_role("--launch", "submission") == BY_CORE
 
@@ -247,16 +247,16 @@ def test_a_lab_without_launch_files_times_messages_too(run: Any) -> None:
     text = mpi_labs.LATENCY_LAB
     start, end = text.index('\n[[criterion]]\nname = "near"'), text.index('name = "predicted"')
     found = run(text[:start] + "\n[[criterion]]\n" + text[end:])
-    assert [one.file for one in found.session.evidence.of(LATENCY)] == [None]
+    assert [one.file for one in found.session.evidence.runs_of(LATENCY)] == [None]
     assert found.status("predicted") == "pass"
 
 
 def test_far_too_many_ranks_are_not_started(run: Any) -> None:
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 100000"})
-    refused = found.session.evidence.of(RANKS)[0].refused
+    refused = found.session.evidence.runs_of(RANKS)[0].refused
     assert refused is not None and "the kit starts at most 256 ranks" in refused
     found = run(mpi_labs.LATENCY_LAB, {"near.toml": "ranks = 2\nthreads = 100000"})
-    assert found.session.evidence.of(RANKS)[0].refused is not None
+    assert found.session.evidence.runs_of(RANKS)[0].refused is not None
 
 
 def test_a_hybrid_lab(run: Any) -> None:

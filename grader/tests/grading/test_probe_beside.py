@@ -14,8 +14,8 @@ import pytest
 from support import invented
 from support.run_values import kept_runs, recorded_runs
 
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.read_record import as_json, record_of
+from numalab.evidence.kinds import TIMED_ROUND
+from numalab.evidence.read_record import record_json, record_of
 from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION
 from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import take_times
@@ -97,7 +97,7 @@ def test_it_is_in_the_least_generations_and_leaves_when_the_control_comes(
             assert Path(started[PROBE]).name == "01_first_touch-probe"
         else:
             assert started[CONTROL] == started[SOLUTION]
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
 
 
 def test_where_it_fails_as_many_generations_count(
@@ -108,7 +108,7 @@ def test_where_it_fails_as_many_generations_count(
     without = timed(installation, first_touch, tmp_path, bad)
     assert len(good.asked) == len(bad.asked)
     assert beside.verdict() == without.verdict()
-    assert all(generation.ok for generation in without.evidence.of(GENERATION))
+    assert all(generation.ok for generation in without.evidence.runs_of(TIMED_ROUND))
     assert not any(run.get("tried_again") for run in kept_runs(without))
 
 

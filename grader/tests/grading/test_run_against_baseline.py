@@ -14,8 +14,8 @@ from support import invented
 from support.run_values import kept_runs, recorded_runs
 
 from numalab.errors import NumalabError
-from numalab.evidence.kinds import CHECK, GENERATION, RANKS
-from numalab.evidence.read_record import as_json, record_of
+from numalab.evidence.kinds import CHECK, RANKS, TIMED_ROUND
+from numalab.evidence.read_record import record_json, record_of
 from numalab.evidence.record import Json
 from numalab.grading.collect_evidence import gather_evidence
 from numalab.grading.kernel_grading import Grading
@@ -113,7 +113,7 @@ def test_what_fails_with_the_submission_alone_is_its_own(
     first, second = kept_runs(session)
     assert first["tried_again"] == "kit_failed"
     assert second["outcome"]["kits_own"] == "ok"
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
     found = of_session(session)
     for name in ("correct", "touched_where_used"):
         assert (found[name].status, found[name].cause) == ("fail", "disturbed_monitor")
@@ -146,7 +146,7 @@ def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert not session.run(CHECK, OF_SUBMISSION, {})
     assert place.asked == ["submission", "solution"]
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
     found = of_session(session)["correct"]
     assert (found.status, found.cause) == ("error", "kit")
     assert "could not start" in found.why
@@ -199,9 +199,9 @@ def test_a_generation_is_held_against_one_without_the_submission(
     place = Answers([KILLED if whose == "solution" else OBSTRUCTED] * 2, whose=whose)
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     session.record.runs = recorded_runs(invented.evidence(ONE)["runs"])
-    assert not session.run(GENERATION, OF_BOTH, {}, without_submission)
+    assert not session.run(TIMED_ROUND, OF_BOTH, {}, without_submission)
     assert place.asked == ["submission solution", "control solution"] * 2
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
     found = of_session(session)["efficiency"]
     assert found.status == "fail"
     if whose == "solution":
@@ -218,9 +218,9 @@ def test_a_generation_is_not_won_by_a_second_try(
 ) -> None:
     place = Answers([OBSTRUCTED])
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
-    assert session.run(GENERATION, OF_BOTH, {}, without_submission)
-    (generation,) = session.evidence.of(GENERATION)
-    assert generation.is_second_try
+    assert session.run(TIMED_ROUND, OF_BOTH, {}, without_submission)
+    (generation,) = session.evidence.runs_of(TIMED_ROUND)
+    assert generation.is_retry
 
 
 def test_a_kernel_that_ends_the_monitor(
@@ -231,7 +231,7 @@ def test_a_kernel_that_ends_the_monitor(
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     session.record.race_error = "not here"
     gather_evidence(session)
-    record_of(as_json(session.record))
+    record_of(record_json(session.record))
     found = of_session(session)
     for name in ("correct", "shared_out", "touched_where_used"):
         assert (found[name].status, found[name].cause) == ("fail", "disturbed_monitor")

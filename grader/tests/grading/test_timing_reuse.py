@@ -139,7 +139,7 @@ class Bench:
             more.pop("node", NODE), lambda step: None, place=place, **more,
         )  # fmt: skip
         verdict = grade(session)
-        read_record.record_of(read_record.as_json(session.record))
+        read_record.record_of(read_record.record_json(session.record))
         if keeps:
             session.keep(verdict)
         return Graded(lab, place.generations, session, verdict)

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 from support.commands import assert_all_gone
 
-from numalab.evidence.read_record import as_json
+from numalab.evidence.read_record import record_json
 from numalab.files import write_json
 from numalab.grading.grade import grade
 from numalab.grading.kernel_grading import Grading
@@ -269,11 +269,11 @@ def hand_in(installation: Installation, lab: Lab, language: str, entry: Json, fo
 def keep_beside(folder: Path, session: Grading, *on_machines: Grading) -> None:
     """Keep the records beside the kernel too, where pytest leaves them: bench/same_verdicts.py
     judges them by two versions."""
-    write_json(folder / "evidence.json", as_json(session.record), indent=None)
+    write_json(folder / "evidence.json", record_json(session.record), indent=None)
     for other in on_machines:
         own = folder / f"on_{other.place.name}"
         own.mkdir()
-        write_json(own / "evidence.json", as_json(other.record), indent=None)
+        write_json(own / "evidence.json", record_json(other.record), indent=None)
 
 
 def deserved_there(lab: Lab, entry: Json) -> set[str]:

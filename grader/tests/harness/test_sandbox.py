@@ -30,7 +30,7 @@ from support.commands import (
 from support.run_values import kept_runs
 
 from numalab.doctor.doctor import sandbox_finding
-from numalab.evidence.read_record import as_json
+from numalab.evidence.read_record import record_json
 from numalab.grading.collect_evidence import gather_evidence
 from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import build_targets, configure
@@ -113,7 +113,7 @@ class Grader:
             build_targets(self.installation, [self.installation.monitor(self.lab.name).name])
             if session.build():
                 gather_evidence(session)
-        return session.verdict(), as_json(session.record)
+        return session.verdict(), record_json(session.record)
 
     def attack(self, name: str, **defined: str) -> tuple[Verdict, Json]:
         """Grades an attack and makes sure that it found nothing open."""
@@ -509,7 +509,7 @@ def test_solutions_pass_in_the_sandbox(
             build_targets(installation, [installation.monitor(name).name])
             assert session.build(), session.record.build
             gather_evidence(session)
-        jsonschema.validate(as_json(session.record), json.loads(schema.read_text()))
+        jsonschema.validate(record_json(session.record), json.loads(schema.read_text()))
         kinds = {c.name: c for c in session.verdict().criteria if c.kind != "timing"}
         wanted = [c for c in lab.criteria if c.kind != "timing" and not c.file]
         bad = {

@@ -291,7 +291,7 @@ def test_without_move_pages_memory_is_not_judged(lab: Lab) -> None:
 
 
 def test_a_record_is_read(lab: Lab) -> None:
-    (seen,) = parse(session(run())).of(CPUSETS)
+    (seen,) = parse(session(run())).runs_of(CPUSETS)
     assert seen.job.pages == {1: 2000} and seen.others.ran_on == set(FIRST)
 
 

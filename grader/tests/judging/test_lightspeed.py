@@ -12,10 +12,10 @@ import pytest
 from support import invented
 from support.golden_texts import check_verdict
 
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import parse, run_of
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Json
-from numalab.evidence.repeats import failed_for_kit, outcomes, why_again
+from numalab.evidence.repeats import numalab_failures, outcomes, why_again
 from numalab.judging.judge import judge
 from numalab.judging.planner import Timed, extra_roles, timing_roles, timing_spent
 from numalab.judging.rates import MAX_SHARE, ReferenceShare, TimedRates, reference_share
@@ -111,12 +111,12 @@ def test_above_105_percent_it_is_not_known(first_touch: Lab) -> None:
 
 def test_an_end_above_105_percent_is_left_open() -> None:
     times = [{"submission": 0.2, "probe": 0.2 * ratio} for ratio in (0.9, 0.95, 1.0, 1.1, 1.2) * 4]
-    found = reference_share(SUBMISSION, parse(timed(times)).of(GENERATION), QUICK)
+    found = reference_share(SUBMISSION, parse(timed(times)).runs_of(TIMED_ROUND), QUICK)
     assert found is not None
     assert found.median == pytest.approx(1.0)
     assert found.low is not None
     times = [{"submission": 0.2, "probe": 0.2 * ratio} for ratio in (0.9, 1.0, 1.0, 1.0, 1.2)]
-    found = reference_share(SUBMISSION, parse(timed(times)).of(GENERATION), QUICK)
+    found = reference_share(SUBMISSION, parse(timed(times)).runs_of(TIMED_ROUND), QUICK)
     assert found is not None
     assert (found.low, found.high) == (pytest.approx(0.9), None)
 
@@ -184,7 +184,7 @@ def test_a_probe_that_failed_says_nothing(first_touch: Lab, spoil: Callable[[Jso
     record = timed(alike(12, handout=0.44, solution=0.23, submission=0.23, probe=0.2))
     spoil(record)
     assert share(first_touch, record) is None
-    assert all(PROBE not in g.roles and g.ok for g in parse(record).of(GENERATION))
+    assert all(PROBE not in g.roles and g.ok for g in parse(record).runs_of(TIMED_ROUND))
 
 
 def test_the_rest_of_a_generation_counts_where_only_the_probe_failed() -> None:
@@ -194,13 +194,13 @@ def test_the_rest_of_a_generation_counts_where_only_the_probe_failed() -> None:
         run["roles"][-1]["outcome"] = EXITED | {"status": status}
         kept = run_of(run)
         assert [outcome.status for outcome in outcomes(kept)] == ["ok", "ok"]
-        assert why_again(GENERATION, kept) is None
-        assert failed_for_kit(kept) == []
+        assert why_again(TIMED_ROUND, kept) is None
+        assert numalab_failures(kept) == []
     run["roles"][-1]["outcome"] = EXITED | {"status": "cancelled"}
     assert [outcome.status for outcome in outcomes(run_of(run))] == ["ok", "ok", "cancelled"]
     del run["roles"][-1]["may_fail"]
     run["roles"][-1]["outcome"] = EXITED
-    assert msgspec.to_builtins(failed_for_kit(run_of(run))) == [EXITED]
+    assert msgspec.to_builtins(numalab_failures(run_of(run))) == [EXITED]
 
 
 # ---- where lab.toml asks -------------------------------------------------------------------

@@ -16,7 +16,7 @@ from support.golden_texts import check_verdict
 from support.model_lab import LAB, TIME, model, record, told, verdicts
 from support.mpi_labs import lab_of
 
-from numalab.evidence.kinds import LIGHTSPEED, SATURATION
+from numalab.evidence.kinds import REFERENCE_LOOPS, SATURATION
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.run_formats import Mix
 from numalab.judging.planner import needs_rates
@@ -167,7 +167,7 @@ def test_a_complaint_of_the_whole_file_costs_no_point_that_the_node_cant_show(la
 def test_nothing_is_measured_for_what_cant_be_used(lab: Lab) -> None:
     def wanted(text: str, **more: Any) -> list[bool]:
         evidence = parse(record(text=text, **more))
-        return [needs_rates(kind, lab, evidence, "model") for kind in (SATURATION, LIGHTSPEED)]
+        return [needs_rates(kind, lab, evidence, "model") for kind in (SATURATION, REFERENCE_LOOPS)]
 
     assert wanted(model()) == [True, True]
     assert wanted(model(), cores=7) == [False, True]

@@ -840,7 +840,7 @@ def test_two_lines_earn_the_point_and_bandwidth_alone_does_not(
 def test_two_lines_are_found_wherever_the_library_changes_over(
     messages: Lab, leaps_at: int
 ) -> None:
-    run = parse(session(curve(5.0, leaps_at))).of(LATENCY)[0]
+    run = parse(session(curve(5.0, leaps_at))).runs_of(LATENCY)[0]
     for size in PREDICTED.values():
         said = two_lines_us(best_us(run), PREDICTED.values(), size)
         us = 0.3 + size / 8000 + (5.0 if size >= leaps_at else 0.0)

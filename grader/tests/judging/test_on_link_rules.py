@@ -13,7 +13,7 @@ from support.golden_texts import check_text, check_verdict
 from support.mpi_labs import lab_of
 
 from numalab.evidence.read_record import parse, record_of
-from numalab.evidence.run_formats import SLOT_BYTES, WrongItem
+from numalab.evidence.run_formats import SLOT_BYTES, TransferMismatch
 from numalab.grading.link_runs import Payload, compare, draw_payload
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
@@ -186,9 +186,9 @@ def test_items_are_compared_as_far_as_they_are_in_use() -> None:
     got[12 + 2 * SLOT_BYTES + 16] ^= 1  # behind the third
     assert compare(payload, bytes(got)) == (0, None)
     got[12 + SLOT_BYTES + 63] ^= 1  # the last byte of the second
-    assert compare(payload, bytes(got)) == (1, WrongItem(1, 8, 8, 7))
+    assert compare(payload, bytes(got)) == (1, TransferMismatch(1, 8, 8, 7))
     got[0] = 0
-    assert compare(payload, bytes(got)) == (2, WrongItem(0, 0, 1, None))
+    assert compare(payload, bytes(got)) == (2, TransferMismatch(0, 0, 1, None))
 
 
 @pytest.mark.parametrize("got", [b"", b"\x01", bytes(12)])

@@ -11,7 +11,7 @@ from support.golden_texts import check_text, check_verdict
 from support.origins import moved, place_of_thread
 
 from numalab.errors import NumalabError
-from numalab.evidence.kinds import AT_WORK
+from numalab.evidence.kinds import ACTIVE_THREADS
 from numalab.evidence.read_record import parse, record_of
 from numalab.judging import planner
 from numalab.judging.judge import judge
@@ -197,14 +197,14 @@ def test_most_looks_decide(first_touch: Lab, looks: list[Json], status: str, is_
     placed |= {"computes": 1, "one_thread": invented.one_thread(0.2)}
     placed["cpu_time"][1]["longest_s"] = 0.0
     assert planner.needs_run(
-        AT_WORK, lab, parse(record | {"runs": [*record["runs"], placed]}), None
+        ACTIVE_THREADS, lab, parse(record | {"runs": [*record["runs"], placed]}), None
     )
     record = record | {"runs": [*record["runs"], placed, *looks]}
     record_of(record)
     found = verdicts(lab, record)["balanced"]
     assert found.status == status
     assert (found.cause == "busy_waiting") == (status == "fail")
-    assert planner.needs_another_run(AT_WORK, lab, parse(record), None) == is_open
+    assert planner.needs_another_run(ACTIVE_THREADS, lab, parse(record), None) == is_open
 
 
 # ---- drawn ---------------------------------------------------------------------------

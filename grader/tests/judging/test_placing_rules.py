@@ -320,7 +320,7 @@ def test_nobody_fills_a_node_that_others_use(lab: Lab) -> None:
     found = judged(lab, placing(), virtual=False)
     assert found["falls_back"].status == "not_gradable"
     assert found["table_interleaved"].status == "pass"
-    assert FILLED.there_only and not PLACING.there_only
+    assert FILLED.is_vm_only and not PLACING.is_vm_only
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_a_program_under_a_policy(lab: Lab, run: Json, status: str, said: str) -
     found = judged(lab, placing(), run)["policy_file"]
     assert (found.status, said in found.why) == (status, True)
     evidence = parse(session(placing(), run))
-    assert len(evidence.of(FILE_PLACING)) == len(evidence.of(PLACING)) == 1
+    assert len(evidence.runs_of(FILE_PLACING)) == len(evidence.runs_of(PLACING)) == 1
 
 
 def test_without_move_pages_nothing_is_judged(lab: Lab) -> None:

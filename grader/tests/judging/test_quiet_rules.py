@@ -368,6 +368,6 @@ def test_nothing_is_drawn_of_nothing() -> None:
     with raises_text(NothingToDraw):
         answers_figure([("", evidence)])
     empty = parse(session(series("decide")))
-    assert empty.of(SERIES)
+    assert empty.runs_of(SERIES)
     with pytest.raises(NothingToDraw):
         answers_figure([("", empty)])

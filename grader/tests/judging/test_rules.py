@@ -12,7 +12,7 @@ from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.lab_folders import write_grading
 
-from numalab.evidence.kinds import LOOKS, MEMORY, PLACEMENT, RACE
+from numalab.evidence.kinds import MEMORY, OBSERVED_KINDS, PLACEMENT, RACE
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.record import Evidence
 from numalab.grading.collect_evidence import sanitizers_own_error
@@ -192,7 +192,7 @@ def test_each_part_is_timed_until_it_is_decided(lab: Lab) -> None:
 
 def test_what_each_part_needs_to_be_looked_at(lab: Lab) -> None:
     needed = {
-        name: {kind.name for kind in (*LOOKS, RACE) if is_needed(kind, lab, name)}
+        name: {kind.name for kind in (*OBSERVED_KINDS, RACE) if is_needed(kind, lab, name)}
         for name in ("one", "two")
     }
     assert needed == {"one": {"placement", "at_work", "race"}, "two": {"trace", "race"}}
@@ -705,7 +705,7 @@ def test_under_always_huge_pages_are_graded_where_a_process_can_be_left_those_it
 @pytest.mark.parametrize("slow_s", [0.11, 0.3])
 def test_noisy_times_of_a_table_are_marked(slow_s: float) -> None:
     times = [{"handout": slow_s if g % 2 else 0.1, "submission": 0.1} for g in range(8)]
-    seen_table = parse(session(memory(table(8), table(256)))).of(MEMORY)[0].tables[0]
+    seen_table = parse(session(memory(table(8), table(256)))).runs_of(MEMORY)[0].tables[0]
     evidence = parse(invented.evidence(invented.ONE_NODE, times=times))
     told = memory_caption(
         evidence, [MemoryColumn("yours", structs.replace(seen_table, bytes=9), None)]

@@ -8,6 +8,7 @@ import pytest
 from support.golden_texts import raises_text
 from support.invented import TWO_NODES, evidence
 
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import (
@@ -23,7 +24,6 @@ from numalab.evidence.record import (
 )
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.run_formats import KernelTable, Origin, Slots, Thread
-from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.evidence.traced_pages import TracedArray
 from numalab.installation import Installation
@@ -58,10 +58,10 @@ def record(kind: Kind[Any], role: str, *runs: Any) -> Evidence:
 EACH = 50  # pages
 
 
-def trace(*users: set[int], team: int, sample: Sample | None = None) -> Evidence:
+def trace(*users: set[int], team: int, sample: CheckedPages | None = None) -> Evidence:
     """Of EACH pages with the same users, one after another."""
     pages = tuple(frozenset(page) for page in users for _ in range(EACH))
-    all_of_it = Sample(len(pages), ((0, len(pages)),))
+    all_of_it = CheckedPages(len(pages), ((0, len(pages)),))
     array = TracedArray("b", (0,) * len(pages), pages, sample or all_of_it)
     return record(
         WHOLE_TRACE, SOLUTION, Trace(None, OK, RIGHT, 1, (), "", "", True, (array,), team)
@@ -95,7 +95,7 @@ def test_a_half_is_of_cores_whoever_works_there() -> None:
     pages = tuple(origin for origin in origins for _ in range(EACH))
     array = TracedArray(
         "b", tuple(origin.thread for origin in pages),
-        tuple(frozenset({origin.thread}) for origin in pages), Sample(200, ((0, 200),)),
+        tuple(frozenset({origin.thread}) for origin in pages), CheckedPages(200, ((0, 200),)),
         written_from=pages, used_from=tuple(frozenset({origin}) for origin in pages),
     )  # fmt: skip
     run = Trace(None, OK, RIGHT, 1, team, "", "", True, (array,), 4)
@@ -111,7 +111,7 @@ def test_of_an_odd_team_the_middle_thread_is_half_of_the_lower_half() -> None:
 
 
 def test_where_pages_were_left_out_a_stretch_is_still_found_by_its_place() -> None:
-    looked_at = Sample(1000, ((100, EACH), (200, EACH), (800, EACH)))
+    looked_at = CheckedPages(1000, ((100, EACH), (200, EACH), (800, EACH)))
     here = trace({3}, {3}, {0}, team=4, sample=looked_at)
     assert used(here, 0.0, 0.5)[0] == 0.0
     assert used(here, 0.0, 0.5)[1] < 0.02
@@ -135,7 +135,7 @@ def test_what_tells_nothing_of_pages_is_not_measured(here: Evidence, array: str)
 
 def test_a_kernel_that_is_handed_in_makes_no_prediction_come_true() -> None:
     """Its author might have it use one thread only, and predict that."""
-    (run,) = trace({0}, {0}, team=4).of(WHOLE_TRACE, SOLUTION)
+    (run,) = trace({0}, {0}, team=4).runs_of(WHOLE_TRACE, SOLUTION)
     with pytest.raises(NotMeasured):
         used(record(WHOLE_TRACE, SUBMISSION, run))
 

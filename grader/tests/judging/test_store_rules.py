@@ -362,7 +362,7 @@ def test_lines_are_drawn_by_their_writers(lab: Lab) -> None:
     assert set(bars[3]) == {"3", "."}  # the kernel's has three lines only
     assert "thread 0 25, thread 1 8; line 1" in sight_words(sight)
 
-    figure = lines_figure([("yours", evidence), ("solution", evidence.as_control())])
+    figure = lines_figure([("yours", evidence), ("solution", evidence.control_evidence())])
     assert len(figure.axes) == 2
     assert [len(axes.patches) for axes in figure.axes] == [6, 4]
     assert figure.axes[0].patches[0].get_width() == pytest.approx(25)
@@ -381,6 +381,6 @@ def test_nothing_is_drawn_of_nothing(lab: Lab) -> None:
     evidence = parse(session())
     with raises_text(NothingToDraw):
         lines_figure([("", evidence)])
-    run = replace(parse(session(stores())).of(STORES)[0], most_written=())
+    run = replace(parse(session(stores())).runs_of(STORES)[0], most_written=())
     with pytest.raises(NothingToDraw):
         lines_figure([("", evidence.having(STORES, [run]))])

@@ -7,7 +7,7 @@ import json
 import pytest
 from support import invented
 
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import parse
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import add_timing, timing_accounts
@@ -23,14 +23,14 @@ def test_the_json_gains_a_key_and_loses_none(first_touch: Lab, case: str) -> Non
     before = verdict.json_data()
     after = add_timing(before, timing_accounts(first_touch, verdict, evidence))
     json.dumps(after, allow_nan=False)
-    is_timed = bool(evidence.of(GENERATION))
+    is_timed = bool(evidence.runs_of(TIMED_ROUND))
     for old, new in zip(before["criteria"], after["criteria"], strict=True):
         timing = new.pop("timing", None)
         assert new == old
         assert (timing is not None) == (is_timed and old["kind"] == "timing")
         if timing is None:
             continue
-        assert len(timing["margins"]) == len(timing["cut"]) == len(evidence.of(GENERATION))
+        assert len(timing["margins"]) == len(timing["cut"]) == len(evidence.runs_of(TIMED_ROUND))
         assert len(timing["signs"]) == len(timing["e_for"]) == len(timing["e_against"])
         if timing["stopped_because"] == "decided":
             passed = old["status"] == "pass"

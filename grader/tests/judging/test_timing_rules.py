@@ -13,7 +13,7 @@ from support import invented
 from support.golden_texts import check_verdict
 
 from numalab.course.gradebook.undecided_points import is_worth_regrading, undecided_points
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
 from numalab.installation import Installation
@@ -298,7 +298,7 @@ def test_a_session_that_the_submission_uses_up(
 
 def test_an_earlier_record_tells_of_phases_only(first_touch: Lab) -> None:
     record = invented.evidence(invented.ONE_NODE, times=replicates(1, 0.2, solution=0.1))
-    (replicate,) = parse(record).of(GENERATION)
+    (replicate,) = parse(record).runs_of(TIMED_ROUND)
     # Initialising, and four repetitions, of which each takes 2 % longer.
     assert replicate.taken_s["submission"] == pytest.approx(0.1 + 0.2 * 4.12)
 

@@ -143,8 +143,8 @@ def test_files_beside_the_kernel_can_be_replaced(installation: Installation) -> 
 def test_one_of_several_kernels_can_be_run_alone(installation: Installation) -> None:
     lab = find_lab("03", installation)
     run = lab.run("c", source=lab.handout("c"), parts=["stream_update"])
-    assert {one.part for one in run.evidence.of(TRACE)} == {"stream_update"}
-    assert {one.part for one in run.evidence.of(CHECK)} == {"stream_update"}
+    assert {one.part for one in run.evidence.runs_of(TRACE)} == {"stream_update"}
+    assert {one.part for one in run.evidence.runs_of(CHECK)} == {"stream_update"}
     assert [c.name for c in run.verdict.criteria] == ["touched_where_used"]
     with pytest.raises(UserError, match="did you mean stream_update"):
         lab.run("c", parts=["stream_updat"])

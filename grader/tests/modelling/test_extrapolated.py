@@ -136,5 +136,5 @@ def test_where_it_was_looked_at_nothing_is_carried(installation: Installation) -
         (name, parse(json.loads((folder / f"{name}.json").read_text("utf-8"))))
         for name in ("hydra", "nebula")
     ]
-    assert all(evidence.of(TRACE) for _, evidence in seen)
+    assert all(evidence.runs_of(TRACE) for _, evidence in seen)
     assert [one.carried_from for one in model_all(installation, LAB, seen)] == ["", ""]

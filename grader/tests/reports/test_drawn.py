@@ -146,7 +146,7 @@ def pages_of_cores(cores: int) -> Figure:
 
 
 def works(*cpu_time: CpuTime) -> Evidence:
-    (look,) = HERE.of(PLACEMENT)
+    (look,) = HERE.runs_of(PLACEMENT)
     return HERE.having(PLACEMENT, [replace(look, cpu_time=cpu_time)])
 
 

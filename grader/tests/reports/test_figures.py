@@ -150,8 +150,8 @@ def test_a_touch_map_shows_the_records_pages_one_by_one() -> None:
     figure = touch_figure([("handout", one)])
     assert_legible(figure)
     colours = image_colours(figure)
-    writers = [array.first_writer for array in one.of(TRACE)[0].arrays]
-    users = [array.users for array in one.of(TRACE)[0].arrays]
+    writers = [array.first_writer for array in one.runs_of(TRACE)[0].arrays]
+    users = [array.users for array in one.runs_of(TRACE)[0].arrays]
     assert len(colours) == 6
     for index in range(3):
         assert colours[2 * index] == [place_colour(w).lower() for w in writers[index]]
@@ -178,7 +178,7 @@ def test_where_pages_live_is_drawn_where_that_is_asked_for() -> None:
     assert_legible(figure)
     assert len(image_colours(figure)) == 3
     assert any("a name of $x$" in text for text in texts(figure))
-    silent = evidence.having(PLACEMENT, [replace(evidence.of(PLACEMENT)[0], residency=None)])
+    silent = evidence.having(PLACEMENT, [replace(evidence.runs_of(PLACEMENT)[0], residency=None)])
     assert len(strips(silent, ["a"], with_homes=True)) == 2
 
 
@@ -286,7 +286,7 @@ def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
 def test_bars_are_the_threads_shares_of_the_calls() -> None:
     evidence = parse(invented.evidence(invented.TWO_NODES))
     busy = tuple(CpuTime(0.1 * (t + 1), 0.03, 0.01, 0.8 if t == 7 else 0.0, 0.2) for t in range(8))
-    poor = replace(evidence.of(PLACEMENT)[0], cpu_time=busy)
+    poor = replace(evidence.runs_of(PLACEMENT)[0], cpu_time=busy)
     even = replace(poor, cpu_time=(CpuTime(0.3, 0.0, 0.0, 0.3 / 8, 0.3),) * 8)
     figure = work_figure([("yours", evidence.having(PLACEMENT, [poor]))])
     assert_legible(figure)

@@ -370,7 +370,7 @@ def test_of_several_launches_each_has_the_sizes_that_it_was_timed_at() -> None:
 
 def test_a_table_that_was_not_seen_to_its_end_has_no_column() -> None:
     evidence = with_memory(parse(invented.evidence(ONE)))
-    (_, last) = evidence.of(MEMORY, "solution")
+    (_, last) = evidence.runs_of(MEMORY, "solution")
     crashed = evidence.having(MEMORY, [last, replace(last, outcome=CRASHED)], "solution")
     assert [column.name for column in memory_columns(crashed)] == ["4 KiB pages", "yours"]
     assert memory_columns(evidence.having(MEMORY, [])) == []
@@ -378,7 +378,7 @@ def test_a_table_that_was_not_seen_to_its_end_has_no_column() -> None:
 
 def test_where_pages_live_is_drawn_as_far_as_the_system_told() -> None:
     evidence = parse(invented.evidence(TWO))
-    (look,) = evidence.of(PLACEMENT)
+    (look,) = evidence.runs_of(PLACEMENT)
     assert look.residency is not None
     some = {name: homes for name, homes in look.residency.items() if name != "b"}
     for residency, rows in ((look.residency, 3), (some, 2), (None, 0)):

@@ -28,7 +28,7 @@ def threads(*last_pus: int) -> tuple[Thread, ...]:
 
 def test_the_graded_kernels_team_is_drawn() -> None:
     """As it was placed; where nobody looked, as it was traced; helpers beyond the team are not."""
-    look, trace = HERE.of(PLACEMENT)[0], HERE.of(TRACE)[0]
+    look, trace = HERE.runs_of(PLACEMENT)[0], HERE.runs_of(TRACE)[0]
     placed = replace(look, threads=threads(0, 3, -1), team=3)
     traced = replace(trace, threads=threads(5, 6, 7), team=2)
     both = HERE.having(PLACEMENT, [placed]).having(TRACE, [traced])

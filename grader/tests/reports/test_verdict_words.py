@@ -301,7 +301,7 @@ def test_files_beside_the_starting_code_are_named(labs: dict[str, Lab]) -> None:
 def test_the_first_line_that_a_kernel_prints_is_told(
     outcomes: Sequence[Outcome], told: str | None
 ) -> None:
-    (check,) = HERE.of(CHECK)
+    (check,) = HERE.runs_of(CHECK)
     found = printed_words(HERE.having(CHECK, [replace(check, outcome=one) for one in outcomes]))
     assert (found is None) == (told is None)
     if told is not None and found is not None:

@@ -85,7 +85,7 @@ def test_the_first_place_that_failed_is_drawn_of_what_is_placed(labs: dict[str, 
     assert drawn(failing(), one_node, BARE) == []
     (view,) = placing_views(lab, failing(), [("here", full)])
     assert view.owner == criterion.placing.owner
-    assert view.yours == full.of(PLACING)[-1]
+    assert view.yours == full.runs_of(PLACING)[-1]
     (other,) = placing_views(labs["01_first_touch"], failing(), [("here", full)])
     assert other.owner == "same"
 
@@ -136,14 +136,14 @@ def test_answers_are_drawn_where_they_failed(labs: dict[str, Lab]) -> None:
     assert list(answer_views(lab, failing(), places)) == []
     (view,) = answer_views(lab, failing((criterion.name, "hydra")), places)
     assert (view.where, view.part) == ("hydra", criterion.part)
-    assert view.yours == evidence.of(SERIES)[-1].series
+    assert view.yours == evidence.runs_of(SERIES)[-1].series
     assert list(answer_views(lab, failing((criterion.name, "here")), [("here", BARE)])) == []
 
 
 def test_pages_are_drawn_here_and_where_they_failed(first_touch: Lab) -> None:
     there = parse(invented.evidence(TWO_NODES))
     here = parse(invented.evidence(ONE_NODE))
-    first, *others = here.of(TRACE)
+    first, *others = here.runs_of(TRACE)
     here = here.having(TRACE, [*others, replace(first, arrays=())])
     places = [("here", here), ("hydra", there)]
     assert [view.where for view in touch_views(first_touch, failing(), places)] == ["here"]

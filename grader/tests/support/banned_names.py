@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 BANNED: Mapping[str, str] = {
     # Everyday words for a technical thing.
@@ -84,8 +85,12 @@ def words(name: str) -> list[str]:
 
 def complaints(name: str) -> Iterator[str]:
     """Yield what is wrong with a visible name, a sentence each. A prefix `numalab` or `test` is no
-    beginning."""
-    parts = words(name)
+    beginning. CPU time is Linux's word: cpu_time and cpu_s pass."""
+    parts = [
+        word
+        for word, behind in pairwise([*words(name), ""])
+        if not (word == "cpu" and behind in ("time", "s"))
+    ]
     for word in parts:
         singular = word if word in BANNED else word.removesuffix("s")
         if singular in BANNED:

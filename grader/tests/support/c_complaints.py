@@ -13,7 +13,6 @@ from support.c_names import visible_names
 KEPT = {
     "open": (r".*", "the verb of open(2): files, channels, a page's state"),
     "sample": (r".*", "statistics' own: pages or moments drawn out of many"),
-    "cpu": (r".*_?cpu_(?:s|time)(?:_.*)?", "CPU time, Linux's word"),
     "kit": (r".*kit_error", "a status that records have"),
     "generation": (r"numalab_run_generation|(?:test_)?generation", "a kind of run in records"),
     "item": (r".*items?", "what the contract of lab 09 speaks of"),

@@ -13,11 +13,22 @@ from numalab.labs.quantities import PREDICTED_KEYS
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 NOT_YET = ("reports", "commands")  # rewritten as a whole, their names with them
 STORED = ("format.py", "run_formats.py", "node_format.py")  # whose fields are keys of records
-# Whose fields are keys of files that people write: lab.toml, cpuset.toml.
-WRITTEN: Mapping[str, Collection[str]] = {
-    "declaration.py": {*CRITERION_KEYS, *LAB_KEYS},
-    "quantities.py": PREDICTED_KEYS,
-    "group_words.py": KEYS,
+# What glossary.md lets keep its spelling, by module: keys of lab.toml and cpuset.toml, keys of what
+# commands print and store as JSON, and what notebooks call.
+KEPT: Mapping[str, Collection[str]] = {
+    "labs/declaration.py": {*CRITERION_KEYS, *LAB_KEYS},
+    "labs/quantities.py": PREDICTED_KEYS,
+    "labs/group_words.py": KEYS,
+    "judging/verdict.py": {"at_least", "at_most"},
+    "doctor/current_load.py": {"busy", "stolen", "stolen_since_start"},
+    "doctor/noise.py": {"generations", "share_open"},
+    "portrait/record.py": {"kit_version", "about"},
+    "learning/initial_answers.py": {"said", "at"},
+    "learning/api.py": {"on", "at", "across"},
+    "learning/crossing.py": {"one_way_us"},
+    "learning/notebook.py": {"across", "open_notebook", "on", "into"},
+    "learning/predictions.py": {"on"},
+    "learning/run.py": {"here", "on", "looks"},
 }
 
 
@@ -29,8 +40,9 @@ def names_of_engine(root: Path) -> Iterator[tuple[str, str]]:
               if path.relative_to(package).parts[0] not in NOT_YET]  # fmt: skip
     for path in (*inside, *sorted(root.glob("labs/[0-9]*/grading/*.py"))):
         for kind, name, _ in visible_names(path):
-            is_key = kind == "field" and (path.name in STORED or name in WRITTEN.get(path.name, ()))
-            if not (name.startswith("__") or is_key):
+            kept = KEPT.get(f"{path.parent.name}/{path.name}", ())
+            is_kept = name in kept or (kind == "field" and path.name in STORED)
+            if not (name.startswith("__") or is_kept):
                 yield kind, name
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from numalab.evidence.read_record import as_json, run_of
+from numalab.evidence.read_record import record_json, run_of
 from numalab.evidence.record import Json, Kind
 from numalab.evidence.run_formats import AnyRunRecord
 from numalab.grading.kernel_grading import Grading
@@ -69,7 +69,7 @@ def recorded_run(data: Json) -> AnyRunRecord:
 
 def kept_runs(session: Grading) -> list[Json]:
     """Return a session's runs as they are stored."""
-    runs: list[Json] = as_json(session.record)["runs"]
+    runs: list[Json] = record_json(session.record)["runs"]
     return runs
 
 

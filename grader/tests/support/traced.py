@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from numalab.evidence.record import CpuTime, OneThread, Placement, Trace
+from numalab.evidence.checked_pages import CheckedPages
+from numalab.evidence.record import CpuTime, Placement, SingleThread, Trace
 from numalab.evidence.results import Outcome, Results
 from numalab.evidence.run_formats import Thread
-from numalab.evidence.sample import Sample
 from numalab.evidence.traced_pages import TracedArray
 
 OK = Outcome("ok")
@@ -23,9 +23,9 @@ def threads_on(*nodes: int) -> tuple[Thread, ...]:
 def array(
     name: str, writers: Sequence[int], users: Sequence[Iterable[int]], **more: Any
 ) -> TracedArray:
-    whole = Sample(len(writers), ((0, len(writers)),))
+    whole = CheckedPages(len(writers), ((0, len(writers)),))
     return TracedArray(
-        name, tuple(writers), tuple(map(frozenset, users)), **{"sample": whole} | more
+        name, tuple(writers), tuple(map(frozenset, users)), **{"checked_pages": whole} | more
     )
 
 
@@ -46,13 +46,13 @@ def placement(
     *,
     threads: Sequence[Thread] = (),
     residency: dict[str, tuple[int, ...]] | None = None,
-    samples: dict[str, Sample] | None = None,
+    checked_pages: dict[str, CheckedPages] | None = None,
     cpu_time: Sequence[CpuTime] = (),
     team: int | None = None,
-    one_thread: OneThread | None = None,
+    single_thread: SingleThread | None = None,
 ) -> Placement:
     return Placement(
         part=None, outcome=OK, results=RIGHT, n=1000, threads=tuple(threads), residency=residency,
-        samples=samples or {}, cpu_time=tuple(cpu_time),
-        team=len(cpu_time) if team is None else team, one_thread=one_thread,
+        checked_pages=checked_pages or {}, cpu_time=tuple(cpu_time),
+        team=len(cpu_time) if team is None else team, single_thread=single_thread,
     )  # fmt: skip

@@ -70,10 +70,10 @@ def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, 
 
 def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
     """Return the series that a kernel answered; the verdict where runs lack or one ended badly."""
-    missing = missing_runs(criterion, evidence, evidence.of(SERIES))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(SERIES))
     if missing:
         return missing
-    return [drawn for run in evidence.of(SERIES) for drawn in run.series]
+    return [drawn for run in evidence.runs_of(SERIES) for drawn in run.series]
 
 
 # ---- stops ------------------------------------------------------------------------------
@@ -155,8 +155,8 @@ def _apart(run: LiveStops) -> str:
 
 def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
     """Tell whether one more run may show that the machine caused the failure of the first one."""
-    runs = evidence.of(STOPS)
-    if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.most_looks:
+    runs = evidence.runs_of(STOPS)
+    if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.max_runs:
         return False
     first, *later = (_judge_stops(criterion, run).status for run in runs)
     return first == "fail" and all(status == "pass" for status in later)
@@ -171,23 +171,23 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     hypervisor the machine may lose its core for some milliseconds that nobody counts (/proc/stat
     has ticks of ten), and to a reader of a clock that is a stop. A kernel that guesses gains a
     tenth by it."""
-    runs = evidence.of(STOPS)
+    runs = evidence.runs_of(STOPS)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
         return missing
-    first, *later = (_judge_stops(criterion, run) for run in runs[: STOPS.most_looks])
+    first, *later = (_judge_stops(criterion, run) for run in runs[: STOPS.max_runs])
     if first.status != "fail" or not later:
         return first
     others = [verdict for verdict in later if verdict.status != "pass"]
     if others:
         return others[0]
-    return later[-1] if len(runs) == STOPS.most_looks else first
+    return later[-1] if len(runs) == STOPS.max_runs else first
 
 
 def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     """Return the verdict on one run. Time that the machine itself took from the thread counts in
     the kernel's favour: it may report that or not."""
-    assert run.found is not None
+    assert run.reported is not None
     to_watch_s = run.watch_s - run.ahead_s
     if run.elapsed_s < to_watch_s:
         why = (
@@ -198,15 +198,15 @@ def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     made, (least_s, most_s) = len(run.stops), run.stopped_s
     arguable = [most for _, most in run.too_short if most >= _ARGUABLE * run.least_s]
     off = max(
-        _relative_excess(run.found.count, made, made + len(arguable) + run.more_stops),
-        _relative_excess(run.found.stolen_s, least_s, most_s + sum(arguable) + run.lost_s),
+        _relative_excess(run.reported.count, made, made + len(arguable) + run.more_stops),
+        _relative_excess(run.reported.stopped_s, least_s, most_s + sum(arguable) + run.lost_s),
     )
     busy = _too_noisy_text(run)
     if busy is not None:
         return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_ERROR_UNIT)
     why = (
         f"While noise watched, the kit made {words.count(made, 'stop')}, {_time(most_s)} in all"
-        f"{_apart(run)}; noise found {_stops_text(run.found.count, run.found.stolen_s)}."
+        f"{_apart(run)}; noise found {_stops_text(run.reported.count, run.reported.stopped_s)}."
     )
     if run.lost_s >= (criterion.at_most or 0.0) * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from numalab.evidence.kinds import ON_LINK
+from numalab.evidence.kinds import LINK_RUN
 from numalab.evidence.record import Evidence
 from numalab.evidence.run_formats import SLOT_BYTES, LinkJob
 from numalab.judging.principles import Principle, explain
@@ -27,20 +27,20 @@ _MAX_QUOTED = 300  # characters
 _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 
-@Rule("on_link", runs=(ON_LINK,), has_own_control=True)
+@Rule("on_link", runs=(LINK_RUN,), has_own_control=True)
 def link_job(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the bytes on the link per byte of the items; the best job counts."""
     if not evidence.is_virtual:
         why = "It takes two nodes, and a link on which somebody counts: two virtual nodes show it."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
-    runs = evidence.of(ON_LINK)
+    runs = evidence.runs_of(LINK_RUN)
     if not runs:
         return not_measured(criterion, evidence)
     return _judge_job(criterion, min(runs, key=_badness), evidence.language)
 
 
 def _badness(job: LinkJob) -> tuple[bool, bool, float]:
-    return job.end != "ok", job.wrong != 0, job.per_byte
+    return job.end != "ok", job.wrong != 0, job.bytes_ratio
 
 
 def _judge_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
@@ -52,10 +52,10 @@ def _judge_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVe
         return verdict_on(criterion, "fail", "wrong_result", why)
     why = (
         f"For {_mb(job.payload_bytes)} of items node 1 has sent {_mb(job.sent_bytes)}, in "
-        f"{count(job.sent_frames, 'frame')}: {job.more_per_item:.1f} bytes for each of "
+        f"{count(job.sent_frames, 'frame')}: {job.overhead_bytes:.1f} bytes for each of "
         f"{job.items:,} items beside its own."
     )
-    verdict = judge_value(criterion, job.per_byte, why, unit=UNIT)
+    verdict = judge_value(criterion, job.bytes_ratio, why, unit=UNIT)
     return replace(verdict, why=why + _too_many(job)) if verdict.status == "fail" else verdict
 
 
@@ -67,7 +67,7 @@ def _too_many(job: LinkJob) -> str:
     """Return where too many bytes may come from, as a sentence with a space before it."""
     if job.sent_bytes >= job.items * SLOT_BYTES:
         return f" All slots are {_mb(job.items * SLOT_BYTES)}, used or not: send what is in use."
-    if job.more_per_item >= _MESSAGE_BYTES:
+    if job.overhead_bytes >= _MESSAGE_BYTES:
         return " That is what a message of its own costs each of them: put many items into one."
     return (
         " Few of these bytes are headers. Rank 1 has to be told how long each item is: how many "

@@ -36,7 +36,7 @@ def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
             yield Text()
             yield from _wrapped(f"{found.name}: {found.why}", columns)
     for part in case.lab.kernel_parts:
-        own = case_run.evidence.of_parts(part)
+        own = case_run.evidence.select_parts(part)
         picture = touch_map_picture(
             own, columns, case_run.where, with_homes=case_run.where != "here"
         )
@@ -48,14 +48,14 @@ def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
 
 def _work(case: Case, case_run: CaseRun, part: str | None, columns: int) -> Iterator[Text]:
     """Yield the picture of how a team shares its work, where the lab has a criterion on that."""
-    own = case_run.evidence.of_parts(part)
+    own = case_run.evidence.select_parts(part)
     criterion = next((c for c in case.lab.criteria if balanced.judges(c) and c.part == part), None)
-    if criterion is None or not any(run.cpu_time for run in own.of(PLACEMENT)):
+    if criterion is None or not any(run.cpu_time for run in own.runs_of(PLACEMENT)):
         return
     looks = judge_placements(criterion, own)
     yield Text()
     yield from work_picture(
-        WorkView(case_run.where, part, looks.look, None, criterion.at_least or 0.0, looks.says),
+        WorkView(case_run.where, part, looks.typical, None, criterion.at_least or 0.0, looks.says),
         columns,
     )
 

@@ -11,7 +11,7 @@ from numalab.doctor.disturbances import disturbances
 from numalab.doctor.findings import Finding, concerned, timing_concerns
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
-from numalab.evidence.kinds import ON_LINK, WATCHED
+from numalab.evidence.kinds import LINK_RUN, WATCHED
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
 from numalab.harness.build import MPI_REMEDY
@@ -184,7 +184,7 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
         needs_ranks = criterion.kind == "timing" and lab.launch is not None
         if node["cores"] < 2 and (needs_team or needs_ranks):
             enough = False
-        if reads(criterion, ON_LINK):
+        if reads(criterion, LINK_RUN):
             enough = False  # two nodes do
         if rule.judge_machine is not None and rule.judge_machine(criterion, node, False):
             enough = False

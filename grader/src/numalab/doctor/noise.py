@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Generation
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, TimedRound
 from numalab.judging.sequential import Thresholds, e_value
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
 
@@ -136,7 +136,7 @@ def forecast(
     )
 
 
-def margins(replicate: Generation, required_ratio: float | None) -> Pair:
+def margins(replicate: TimedRound, required_ratio: float | None) -> Pair:
     """By which one process of the solution meets the claim, the other being the solution that
     it is compared with; and the other way round. required_ratio: of the solution's speed, or of its
     time where that has limits on both sides, which is the same seen the other way round; None:
@@ -151,7 +151,7 @@ def margins(replicate: Generation, required_ratio: float | None) -> Pair:
     return met(solution, second), met(second, solution)
 
 
-def effect_margins(replicate: Generation) -> Pair:
+def effect_margins(replicate: TimedRound) -> Pair:
     """By which the handout is slow enough for the node to show the effect, compared with
     each of the solution's processes."""
     enough_s = best_s(replicate, HANDOUT) / LEAST_HANDOUT_RATIO
@@ -161,7 +161,7 @@ def effect_margins(replicate: Generation) -> Pair:
     )
 
 
-def difference(replicate: Generation) -> float:
+def difference(replicate: TimedRound) -> float:
     """By what share the slower of two processes of the same program took longer."""
     times = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
     return max(times) / min(times) - 1

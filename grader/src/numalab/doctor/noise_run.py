@@ -18,8 +18,8 @@ from numalab.doctor.noise import (
     most_within,
 )
 from numalab.errors import Interrupted, NumalabError
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Generation, Json
+from numalab.evidence.kinds import TIMED_ROUND
+from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, Evidence, Json, TimedRound
 from numalab.grading.kernel_grading import Grading
 from numalab.grading.timing import solution_grading, time_solution
 from numalab.harness.build import build_targets
@@ -43,7 +43,7 @@ class TimedTogether:
     grading: Grading
     timed: planner.Timed
     criteria: tuple[Criterion, ...]
-    replicates: list[Generation] = field(default_factory=list)
+    replicates: list[TimedRound] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     error: str | None = None
 
@@ -160,7 +160,7 @@ def _take(timing: TimedTogether, runs: Iterator[Evidence]) -> None:
     if evidence is None:
         timing.error = _why_not(timing.grading, timing.criteria[0])
         return
-    generation = evidence.of(GENERATION)[-1]
+    generation = evidence.runs_of(TIMED_ROUND)[-1]
     if not generation.ok:
         bad = next(role for role, part in generation.roles.items() if not part.outcome.ok)
         timing.error = f"the kit's {bad} did not come to its end"

@@ -1,5 +1,5 @@
-"""What control groups leave two programs of the kit's own, a job and one that asks for all there
-is: seen from outside, on a virtual node."""
+"""What control groups leave two programs of numalab's own, a job and one that requests everything:
+observed from outside, on a virtual machine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ JOB, OTHERS = "job", "others"
 
 @dataclass(frozen=True)
 class GroupedProgram:
-    """A program in its group. Pages by NUMA node, None: the system does not tell; at_first: before
-    it was put there; later: the same pages in the end; new: that it wrote in the group. ran_on: PUs
-    that its threads were seen on; partition: as the group's file says it in the end, None: it did
-    not come to that."""
+    """A program in its control group.
+
+    Attributes:
+        ran_on: PUs that its threads were observed on.
+        pages_at_first: pages by NUMA node before the program was put into the group; None, as for
+            the next two: the system does not tell.
+        pages_later: the same pages in the end.
+        pages_new: pages that it wrote in the group.
+        partition: cpuset.cpus.partition of the group in the end; None: it did not come to that.
+    """
 
     group: str
     threads: int
@@ -31,7 +37,7 @@ class GroupedProgram:
 
     @property
     def pages(self) -> dict[int, int] | None:
-        """All, in the end."""
+        """Return all pages by NUMA node in the end; None: the system does not tell."""
         if self.pages_later is None or self.pages_new is None:
             return None
         nodes = self.pages_later.keys() | self.pages_new.keys()
@@ -43,7 +49,7 @@ class GroupedProgram:
 
 @dataclass(frozen=True)
 class Cpusets:
-    """file: that says what the groups get; programs: by their groups."""
+    """A run of both programs. file: what the groups get; programs: by their groups."""
 
     part: str | None
     outcome: Outcome
@@ -61,7 +67,7 @@ class Cpusets:
 
 
 def share_on(pages: Mapping[int, int], nodes: Iterable[int]) -> float:
-    """Of pages by NUMA node, those on some of them; 0 of none."""
+    """Return the share of pages that are on some NUMA nodes; 0 if there are no pages."""
     return sum(pages.get(node, 0) for node in nodes) / max(1, sum(pages.values()))
 
 

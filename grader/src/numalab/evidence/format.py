@@ -99,7 +99,7 @@ class BuildFacts(Object, kw_only=True):
     openmp_library: str | None = None
 
 
-class SessionRecord(Object, kw_only=True):
+class GradingRecord(Object, kw_only=True):
     """What one grading session observed."""
 
     schema: Literal[1]

@@ -11,37 +11,37 @@ from numalab.evidence.cpusets import Cpusets, read_program
 from numalab.evidence.live_stops import read_stops
 from numalab.evidence.mixes import read_thread_rates, read_unseen_loops
 from numalab.evidence.placed_pages import read_placing
-from numalab.evidence.read_parts import expand, read_outcome, read_results, read_sample
+from numalab.evidence.read_parts import expand, read_checked_pages, read_outcome, read_results
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
-    AtWork,
+    ActiveThreads,
     Binding,
     Check,
     Checked,
     CpuTime,
-    Generation,
     Kind,
     Latency,
     Launched,
     Locate,
     Memory,
-    OneThread,
+    PageTableLifetime,
     PageTables,
-    PageTablesOfLife,
     Placement,
     Race,
     RolePart,
     Series,
+    SingleThread,
     ThreadLevel,
+    TimedRound,
     Trace,
 )
-from numalab.evidence.results import RollEntry
+from numalab.evidence.results import ThreadActivity
 from numalab.evidence.run_formats import (
     LEVELS,
+    ActiveThreadsRun,
     AnyRunRecord,
-    AtWorkRun,
     BindingRun,
     CheckedSize,
     CheckRun,
@@ -50,16 +50,16 @@ from numalab.evidence.run_formats import (
     LinkJob,
     LocateRun,
     MemoryRun,
-    OneThreadTimes,
     OtherLevel,
     PageTablesRun,
     PlacementRun,
     RaceRun,
     RanksRun,
     SeriesRun,
+    SingleThreadTimes,
     ThreadLevelRun,
+    TimedRepetition,
     TimedRole,
-    TimedSample,
     TimingRun,
     TraceRun,
     WorkerRun,
@@ -95,8 +95,8 @@ def _placement(run: PlacementRun) -> Placement:
         n=run.n,
         threads=run.threads,
         residency=None if run.residency is None else homes,
-        samples={
-            entry.array: read_sample(entry, len(homes[entry.array]))
+        checked_pages={
+            entry.array: read_checked_pages(entry, len(homes[entry.array]))
             for entry in run.residency or ()
         },
         cpu_time=tuple(
@@ -104,22 +104,22 @@ def _placement(run: PlacementRun) -> Placement:
             for entry in run.cpu_time
         ),
         team=run.team,
-        one_thread=None if run.one_thread is None else _one_thread(run, run.one_thread),
+        single_thread=None if run.one_thread is None else _single_thread(run, run.one_thread),
     )
 
 
-def _at_work(run: AtWorkRun) -> AtWork:
-    threads = tuple(RollEntry(entry.works, entry.busy_else) for entry in run.threads)
-    return AtWork(**_compared(run), moments=run.moments, threads=threads, team=run.team)
+def _active_threads(run: ActiveThreadsRun) -> ActiveThreads:
+    threads = tuple(ThreadActivity(entry.works, entry.busy_else) for entry in run.threads)
+    return ActiveThreads(**_compared(run), moments=run.moments, threads=threads, team=run.team)
 
 
-def _one_thread(placement: PlacementRun, one: OneThreadTimes) -> OneThread:
+def _single_thread(placement: PlacementRun, single: SingleThreadTimes) -> SingleThread:
     of_threads_s = sum(entry.cpu_s for entry in placement.cpu_time)
-    return OneThread(
-        outcome=read_outcome(one.outcome),
-        cpu_s=one.cpu_s / one.computes if one.computes else None,
-        team_cpu_s=one.team_cpu_s / max(1, placement.computes),
-        ended_cpu_s=max(0.0, one.team_cpu_s - of_threads_s),
+    return SingleThread(
+        outcome=read_outcome(single.outcome),
+        cpu_s=single.cpu_s / single.computes if single.computes else None,
+        team_cpu_s=single.team_cpu_s / max(1, placement.computes),
+        ended_cpu_s=max(0.0, single.team_cpu_s - of_threads_s),
     )
 
 
@@ -132,9 +132,9 @@ def _checked(size: CheckedSize) -> Checked:
     return Checked(size.n, size.ranks, read_results(size.results), *sent)
 
 
-def _generation(run: TimingRun) -> Generation:
-    """Without a role that may fail and has, or whose results are wrong: it tells of nobody else."""
-    counted = [entry for entry in run.roles if not _is_beside_and_bad(entry)]
+def _timed_round(run: TimingRun) -> TimedRound:
+    """Return a round without roles that may fail and have, or whose results are wrong."""
+    counted = [entry for entry in run.roles if not _is_failed_extra(entry)]
     roles = {
         entry.role: RolePart(
             read_outcome(entry.outcome),
@@ -149,7 +149,7 @@ def _generation(run: TimingRun) -> Generation:
     for sample in samples:
         if sample.cut or not (sample.warm_up or sample.paused):
             elapsed.setdefault(sample.role, []).append(sample.elapsed_s)
-    return Generation(
+    return TimedRound(
         part=run.part,
         slow=run.slow,
         n=run.n,
@@ -159,26 +159,28 @@ def _generation(run: TimingRun) -> Generation:
         roles=roles,
         elapsed_s={role: tuple(times) for role, times in elapsed.items()},
         cut=frozenset(sample.role for sample in samples if sample.cut),
-        is_second_try=run.second_try,
+        is_retry=run.second_try,
         taken_s={entry.role: _taken_s(entry, samples) for entry in counted},
     )
 
 
-def _is_beside_and_bad(entry: TimedRole) -> bool:
+def _is_failed_extra(entry: TimedRole) -> bool:
     return entry.may_fail and (entry.outcome.status != "ok" or entry.results.wrong > 0)
 
 
-def _taken_s(entry: TimedRole, samples: Sequence[TimedSample]) -> float:
-    """How long a generation waited for a role; an older record tells of its phases only."""
+def _taken_s(entry: TimedRole, repetitions: Sequence[TimedRepetition]) -> float:
+    """Return how long a round waited for a role, in an older record the time of its phases."""
     if entry.taken_s is not None:
         return entry.taken_s
-    phases_s = sum(sample.elapsed_s for sample in samples if sample.role == entry.role)
+    phases_s = sum(one.elapsed_s for one in repetitions if one.role == entry.role)
     return entry.initialize_s + phases_s
 
 
 def _race(run: RaceRun) -> Race:
     accesses = () if run.race is None else tuple(run.race.accesses)
-    return Race(**_ended(run), found=run.race is not None, accesses=accesses, searched=run.searched)
+    return Race(
+        **_ended(run), has_race=run.race is not None, accesses=accesses, searched=run.searched
+    )
 
 
 def _cpusets(run: CpusetsRun) -> Cpusets:
@@ -203,8 +205,8 @@ def _memory(run: MemoryRun) -> Memory:
 def _page_tables(run: PageTablesRun) -> PageTables:
     return PageTables(
         **_compared(run),
-        lives=tuple(
-            PageTablesOfLife(
+        lifetimes=tuple(
+            PageTableLifetime(
                 life.n,
                 life.bytes,
                 life.page_table_before_bytes,
@@ -232,7 +234,7 @@ def _launched(run: RanksRun) -> Launched:
 
 
 def _other_levels(run: ThreadLevelRun) -> tuple[OtherLevel, ...]:
-    """An older record has one, of rank 0: a level less than it asked for."""
+    """Return runs with another level; an older record has one, of rank 0, one level lower."""
     if run.other_levels is not None:
         return tuple(run.other_levels)
     asked = run.ranks[0].asked if run.ranks else None
@@ -253,121 +255,122 @@ def _thread_level(run: ThreadLevelRun) -> ThreadLevel:
 
 
 def _latency(run: LatencyRun) -> Latency:
-    one_way_us: dict[int, list[float]] = {}
+    message_us: dict[int, list[float]] = {}
     for sample in run.samples:
         if not sample.warm_up:
             us = 1e6 * sample.elapsed_s / (2 * sample.repetitions)
-            one_way_us.setdefault(sample.bytes, []).append(us)
+            message_us.setdefault(sample.bytes, []).append(us)
     return Latency(
         **_ended(run),
         file=run.file,
         ranks=run.ranks,
-        one_way_us={size: tuple(times) for size, times in sorted(one_way_us.items())},
+        message_us={size: tuple(times) for size, times in sorted(message_us.items())},
         team=run.team,
     )
 
 
 # ---- the table -------------------------------------------------------------------------
 
-CHECK = Kind("check", _check, "kernel", in_soundness=True)
+CHECK = Kind("check", _check, "kernel", counts_for_soundness=True)
 SYNCHRONOUS_CHECK = Kind(
     "synchronous_check", _check, "kernel",
     run="check", mark="synchronous_sends",
 )  # fmt: skip
 TRACE = Kind(
     "trace", _trace, "kernel",
-    in_soundness=True, doing="tracing who touches which page",
-    looks=(("--order", "natural"), ("--order", "ascending"), ("--order", "descending")),
+    counts_for_soundness=True, doing="tracing who touches which page",
+    run_options=(("--order", "natural"), ("--order", "ascending"), ("--order", "descending")),
 )  # fmt: skip
-# Beside the tracings, and not put together with them: of one thread less.
+# One thread fewer; it is not merged with the other traces.
 ANOTHER_TEAM = Kind("another_team", _trace, "kernel", run="trace", mark="another_team")
-# Of the kit's kernels, for predictions: nearly all pages, not some hundreds of each array.
+# Of numalab's kernels, for predictions: nearly all pages, not some hundreds of each array.
 WHOLE_TRACE = Kind(
     "whole_trace", _trace, "kernel", run="trace", mark="whole",
-    looks=(("--order", "natural", "--traced-pages", "16384"),),
+    run_options=(("--order", "natural", "--traced-pages", "16384"),),
 )  # fmt: skip
 PLACEMENT = Kind(
     "placement", _placement, "kernel",
-    in_soundness=True, doing="looking how the work is shared",
-    most_looks=8,  # until most of them agree how the work is shared
+    counts_for_soundness=True, doing="looking how the work is shared",
+    max_runs=8,  # until most of them agree how the work is shared
 )  # fmt: skip
-AT_WORK = Kind(
-    "at_work", _at_work, "kernel",
-    in_soundness=True, doing="looking who is at work",
-    most_looks=2,  # where the first speaks against the kernel
-    here_only=True,
+ACTIVE_THREADS = Kind(
+    "at_work", _active_threads, "kernel",
+    counts_for_soundness=True, doing="looking who is at work",
+    max_runs=2,  # where the first speaks against the kernel
+    is_local_only=True,
 )  # fmt: skip
 MEMORY = Kind(
     "memory", _memory, "kernel",
-    in_soundness=True, doing="looking at its memory", beside=(HANDOUT, SOLUTION),
+    counts_for_soundness=True, doing="looking at its memory", baselines=(HANDOUT, SOLUTION),
 )  # fmt: skip
 PAGE_TABLES = Kind(
     "page_tables", _page_tables, "kernel",
-    in_soundness=True, doing="looking at its page tables", beside=(HANDOUT, SOLUTION),
-    here_only=True,
+    counts_for_soundness=True, doing="looking at its page tables", baselines=(HANDOUT, SOLUTION),
+    is_local_only=True,
 )  # fmt: skip
 LOCATE = Kind(
     "locate", _locate, "kernel",
-    in_soundness=True, doing="asking where its threads are",
+    counts_for_soundness=True, doing="asking where its threads are",
 )  # fmt: skip
 THREAD_LEVEL = Kind(
     "thread_level", _thread_level, "kernel",
-    in_soundness=True, doing="looking who calls MPI", here_only=True,
+    counts_for_soundness=True, doing="looking who calls MPI", is_local_only=True,
     team=4, is_unbound=True,  # enough to see who calls; they need no cores of their own
 )  # fmt: skip
 STORES = Kind(
     "stores", read_stores, "kernel",
-    program="-stores", in_soundness=True, doing="noting who writes which cache line",
+    program="-stores", counts_for_soundness=True, doing="noting who writes which cache line",
 )  # fmt: skip
 PLACING = Kind(
     "placing", read_placing,
-    "kernel", in_soundness=True, doing="looking where it places memory",
+    "kernel", counts_for_soundness=True, doing="looking where it places memory",
 )  # fmt: skip
 FILLED = Kind(
     "filled", read_placing, "kernel", run="placing", mark="fills_node",
-    doing="filling a NUMA node", looks=(("--fill-node",),), there_only=True,
+    doing="filling a NUMA node", run_options=(("--fill-node",),), is_vm_only=True,
 )  # fmt: skip
-FILE_PLACING = Kind("file_placing", read_placing, "kit", run="placing", mark="file")
+FILE_PLACING = Kind("file_placing", read_placing, "numalab", run="placing", mark="file")
 # Where the monitor is root and nobody else is.
 CPUSETS = Kind(
-    "cpusets", _cpusets, "kit",
-    there_only=True,
+    "cpusets", _cpusets, "numalab",
+    is_vm_only=True,
 )  # fmt: skip
 SERIES = Kind(
     "series", _series, "kernel",
-    in_soundness=True, doing="asking it about series that are drawn", here_only=True,
+    counts_for_soundness=True, doing="asking it about series that are drawn", is_local_only=True,
 )  # fmt: skip
 STOPS = Kind(
     "stops", read_stops, "kernel",
-    in_soundness=True, doing="stopping it while it watches", here_only=True, is_timed=True,
-    most_looks=3,  # where the first speaks against the kernel, and the second does not
+    counts_for_soundness=True, doing="stopping it while it watches",
+    is_local_only=True, is_timed=True,
+    max_runs=3,  # where the first speaks against the kernel, and the second does not
 )  # fmt: skip
 # An MPI job on two virtual nodes, without the monitor.
-ON_LINK = Kind("on_link", _link_job, "kernel", there_only=True)
+LINK_RUN = Kind("on_link", _link_job, "kernel", is_vm_only=True)
 RACE = Kind("race", _race, "kernel", program="-race")
-BINDING = Kind("binding", _binding, "kit")
-RANKS = Kind("ranks", _launched, "kit")
-LATENCY = Kind("latency", _latency, "kit", is_timed=True)
-LIGHTSPEED = Kind(
+BINDING = Kind("binding", _binding, "numalab")
+RANKS = Kind("ranks", _launched, "numalab")
+LATENCY = Kind("latency", _latency, "numalab", is_timed=True)
+REFERENCE_LOOPS = Kind(
     "lightspeed", read_unseen_loops, "probe", is_timed=True
 )  # fmt: skip
 SATURATION = Kind(
     "saturation", read_thread_rates, "probe", is_timed=True
 )  # fmt: skip
-GENERATION = Kind(
+TIMED_ROUND = Kind(
     "generation",
-    _generation,
+    _timed_round,
     "all roles",
     is_timed=True,
 )
 
 KINDS: tuple[Kind[Any], ...] = (
-    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, AT_WORK, MEMORY,
+    CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, ACTIVE_THREADS, MEMORY,
     PAGE_TABLES, LOCATE, THREAD_LEVEL, STORES, PLACING, FILLED, FILE_PLACING, CPUSETS, SERIES,
-    STOPS, ON_LINK, RACE, BINDING, RANKS, LATENCY, LIGHTSPEED, SATURATION, GENERATION,
+    STOPS, LINK_RUN, RACE, BINDING, RANKS, LATENCY, REFERENCE_LOOPS, SATURATION, TIMED_ROUND,
 )  # fmt: skip
-WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel whose accesses are told
-LOOKS = tuple(kind for kind in KINDS if kind.doing)  # what a grading looks at, in this order
+WATCHED = tuple(kind for kind in KINDS if kind.program)  # need a kernel built with instrumentation
+OBSERVED_KINDS = tuple(kind for kind in KINDS if kind.doing)  # runs of a grading, in this order
 
 
 def kind_of(run: AnyRunRecord) -> Kind[Any]:

@@ -1,5 +1,4 @@
-"""What the probe's loops of a given mix took (common/probe/mixes.c), in runs that predictions are
-held against."""
+"""Times of the probe's loops (common/probe/mixes.c), which predictions are compared with."""
 
 from __future__ import annotations
 
@@ -20,9 +19,13 @@ from numalab.evidence.run_formats import (
 
 @dataclass(frozen=True)
 class UnseenLoops:
-    """Times of loops, some of which a model knows rates of and some of which it predicts. unseen:
-    the latter; times_ns: of each generation, a process of its own, the best repetition of each loop
-    in nanoseconds per iteration; pool_bytes: of all arrays that the loops take turns on."""
+    """Times of loops, for some of which a model knows rates while it predicts the others.
+
+    Attributes:
+        pool_bytes: size of all arrays that the loops use in turns.
+        unseen: loops that the model predicts.
+        times_ns: for each process, the best time of each loop in nanoseconds per iteration.
+    """
 
     part: str | None
     outcome: Outcome
@@ -34,11 +37,17 @@ class UnseenLoops:
 
 @dataclass(frozen=True)
 class ThreadRates:
-    """Rates of one loop over numbers of threads on cores of one NUMA node, in 10^9 bytes that cross
-    between cores and memory per second. pool_bytes: of all arrays that the loop takes turns on;
-    pus: a core's each; curve: of each number, before any was
-    chosen; drawn: the numbers that are predicted; rates_gb_s: of each generation, a process for
-    each number, with 1 and all cores."""
+    """Rates of one loop over numbers of threads on cores of one NUMA node, in 10^9 bytes between
+    cores and memory per second.
+
+    Attributes:
+        pool_bytes: size of all arrays that the loop uses in turns.
+        pus: one PU of each core.
+        curve: rate by number of threads, from which `drawn` was chosen.
+        drawn: numbers of threads that are predicted.
+        rates_gb_s: for each round, the rate by number of threads: the drawn ones, 1 and all cores,
+            each in a process of its own.
+    """
 
     part: str | None
     outcome: Outcome
@@ -55,7 +64,7 @@ def _mix(loop: ProbedLoop) -> Mix:
 
 
 def _best_ns(loop: ProbedLoop, array_bytes: int) -> float:
-    """What else runs only ever adds time."""
+    """Return the best time of an iteration in nanoseconds: other load only ever adds time."""
     return 1e9 * min(loop.elapsed_s) / (array_bytes // ELEMENT_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""Which NUMA nodes of a machine count, and which do not and why. Pure functions."""
+"""Which NUMA nodes of a machine a criterion can use, and why not the others. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def _pus_by_node(node: Json) -> dict[int, list[int]]:
-    """By NUMA node those PUs that this process may use; -1: of none."""
+    """Return the PUs that this process may use by NUMA node; -1: PUs without one."""
     found: dict[int, list[int]] = {}
     for entry in node.get("pu_list", ()):
         found.setdefault(entry["numa_node"], []).append(entry["pu"])
@@ -19,8 +19,8 @@ def _pus_by_node(node: Json) -> dict[int, list[int]]:
 
 
 def usable_numa_nodes(node: Json) -> int:
-    """How many of what describe_node says a criterion can count on: those on which threads can run
-    and pages can be. One where a PU belongs to none that has memory."""
+    """Return how many NUMA nodes a criterion can use: those on which threads can run and pages can
+    be; 1 where a PU belongs to none that has memory. node: what describe_node reports."""
     with_memory = {n["numa_node"] for n in node.get("numa_node_list", ()) if n["memory_bytes"]}
     own = _pus_by_node(node).keys()
     if not with_memory or not own:
@@ -29,7 +29,7 @@ def usable_numa_nodes(node: Json) -> int:
 
 
 def not_counted(node: Json) -> tuple[str, ...]:
-    """What does not count among NUMA nodes, in clauses: "NUMA node 1 (PUs 2,3) has no memory"."""
+    """Return what does not count among NUMA nodes, and why, in clauses."""
     return tuple(_not_counted(node))
 
 

@@ -1,5 +1,5 @@
-"""Where memory is that a kernel has placed, or a program's policy: pages by NUMA node, seen from
-outside."""
+"""Where memory is that a kernel or a program's policy has placed: pages by NUMA node, observed from
+outside the process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,13 @@ from numalab.evidence.run_formats import ELEMENT_BYTES, FilledNode, PlacingRun
 
 @dataclass(frozen=True)
 class Fill:
-    """A matrix that is handed to a NUMA node with too little room. free_bytes: of the node, before;
-    pages: of the matrix by NUMA node, -1 for absent ones; None: the kernel did not come to its end,
-    or the system does not tell."""
+    """A matrix that a kernel has to place on a NUMA node with too little free memory.
+
+    Attributes:
+        free_bytes: free memory of the NUMA node before.
+        pages: pages of the matrix by NUMA node, -1 for absent ones; None: the kernel did not come
+            to its end, or the system does not tell.
+    """
 
     numa_node: int
     free_bytes: int
@@ -24,13 +28,22 @@ class Fill:
 
 @dataclass(frozen=True)
 class Placing(ComparedRun):
-    """n: elements of each array; thread_nodes: NUMA node that each thread of the team ran on when
-    nothing was placed yet, empty: it did not come to that; bound_nodes: that each thread of the
-    process may run on in the end, -1: several. policies_before, policies_after: of each thread, for
-    an array that nobody places; homes: NUMA node of each page of these arrays, -1: absent; None:
-    the system does not tell. fill: None where no node was filled. fastest_node: with the most
-    bandwidth for the first thread, None: nobody tells. refused_nodes: of a policy file, which the
-    machine lacks; file: which it was."""
+    """A run that observes where memory was placed.
+
+    Attributes:
+        n: elements of each array.
+        thread_nodes: NUMA node on which each thread of the team ran before anything was placed;
+            empty: it did not come to that.
+        bound_nodes: NUMA node that each thread of the process may run on in the end; -1: several.
+        policies_before, policies_after: memory policy of each thread, for an array that nobody
+            places.
+        homes: by array, the NUMA node of each page, -1 for an absent one; None: the system does
+            not tell.
+        fill: None where no NUMA node was filled.
+        fastest_node: NUMA node with the most bandwidth for the first thread; None: unknown.
+        refused_nodes: NUMA nodes of a policy file that the machine lacks; empty: none.
+        file: the policy file; empty: the kernel places its memory itself.
+    """
 
     n: int
     page_bytes: int
@@ -46,12 +59,12 @@ class Placing(ComparedRun):
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """That the team runs on, in order."""
+        """Return the NUMA nodes that the team runs on, in order."""
         return tuple(sorted(set(self.thread_nodes)))
 
     def thread_of_page(self, page: int, pages: int) -> int | None:
-        """Whose part of an array a page is, where a loop over it is shared out in equal parts; None
-        of one that two share. Arrays end with a page."""
+        """Return the thread whose part of an array a page is, where a loop over the array is
+        divided into equal parts; None: two threads share the page. Arrays end with a page."""
         threads, of_page = len(self.thread_nodes), self.page_bytes // ELEMENT_BYTES
         before = pages * of_page - self.n
         first = max(0, page * of_page - before)
@@ -62,8 +75,11 @@ class Placing(ComparedRun):
     def local_shares(
         self, array: str, owner: Callable[[int, int], int] = lambda part, _: part
     ) -> dict[int, float]:
-        """Of each part of an array the pages on its thread's NUMA node; owner: the thread of a
-        part, of so many."""
+        """Return, by part of an array, the share of its pages that are on its thread's NUMA node.
+
+        Args:
+            owner: maps (part, number of parts) to the part's thread.
+        """
         assert self.homes is not None
         homes = self.homes[array]
         local: dict[int, list[bool]] = {}
@@ -76,7 +92,8 @@ class Placing(ComparedRun):
 
 
 def owner_of(element: int, n: int, threads: int) -> int:
-    """By schedule(static): the first n mod threads of them have one more."""
+    """Return the thread that an element belongs to under schedule(static): the first n mod threads
+    threads have one element more."""
     each, more = divmod(n, threads)
     if element < more * (each + 1):
         return element // (each + 1)
@@ -84,19 +101,19 @@ def owner_of(element: int, n: int, threads: int) -> int:
 
 
 def homes_of_runs(homes: Sequence[int], pages: int) -> list[int]:
-    """Of each whole run of so many pages, the first of which begins with the array, where it lives;
-    -1 where that is not one place."""
+    """Return the NUMA node of each whole run of `pages` pages, the first of which begins with the
+    array; -1 where its pages are on several."""
     starts = range(0, len(homes) - pages + 1, pages)
     return [homes[at] if homes[at : at + pages].count(homes[at]) == pages else -1 for at in starts]
 
 
-def in_turn_share(homes: Sequence[int], nodes: Sequence[int]) -> float:
-    """Of all stretches of as many pages as there are nodes, those with a page on each of them."""
-    length, wanted = len(nodes), frozenset(nodes)
+def alternating_share(homes: Sequence[int], nodes: Sequence[int]) -> float:
+    """Return the share of stretches, as many pages long as there are nodes, with a page on each."""
+    length, all_nodes = len(nodes), frozenset(nodes)
     stretches = len(homes) - length + 1
     if stretches < 1:
         return 0.0
-    good = sum(wanted == frozenset(homes[at : at + length]) for at in range(stretches))
+    good = sum(all_nodes == frozenset(homes[at : at + length]) for at in range(stretches))
     return good / stretches
 
 

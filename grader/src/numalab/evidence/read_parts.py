@@ -7,9 +7,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.results import Mismatch, Outcome, Results
-from numalab.evidence.run_formats import OutcomeRecord, ResidencyEntry, ResultsRecord, TracedPages
-from numalab.evidence.sample import Sample
+from numalab.evidence.run_formats import (
+    FirstMismatch,
+    OutcomeRecord,
+    ResidencyEntry,
+    ResultsRecord,
+    TracedPages,
+)
 
 _Value = TypeVar("_Value")
 _MOST_PAGES = 1 << 22  # of one array: of 16 GiB, of which no grading looks at all
@@ -20,17 +26,24 @@ def read_outcome(record: OutcomeRecord) -> Outcome:
     return Outcome(detail.pop("status"), detail)
 
 
+def _read_mismatch(record: FirstMismatch) -> Mismatch:
+    values = msgspec.to_builtins(record)
+    del values["found"], values["expected"]
+    digits = values.pop("found_digits", "")
+    return Mismatch(
+        **values,
+        expected=float(record.expected),
+        actual=float(record.found),
+        actual_digits=digits,
+    )
+
+
 def read_results(record: ResultsRecord) -> Results:
     first = record.first_wrong
     return Results(
         checked=record.checked,
-        wrong=record.wrong,
-        first_wrong=None
-        if first is None
-        else Mismatch(
-            **msgspec.to_builtins(first)
-            | {"expected": float(first.expected), "found": float(first.found)}
-        ),
+        mismatches=record.wrong,
+        first_mismatch=None if first is None else _read_mismatch(first),
         wrote_before_array=record.wrote_before_array,
         too_few_messages=record.too_few_messages,
         requests=record.requests,
@@ -50,9 +63,9 @@ def expand(runs: Sequence[tuple[_Value, int]]) -> tuple[_Value, ...]:
     return tuple(value for value, count in runs for _ in range(count))
 
 
-def read_sample(entry: ResidencyEntry | TracedPages, looked_at: int) -> Sample:
-    """Return which pages of an array were looked at: all of them in an older record, which has
-    none of this. looked_at: pages."""
+def read_checked_pages(entry: ResidencyEntry | TracedPages, count: int) -> CheckedPages:
+    """Return which pages of an array a run checked; in an older record, which does not tell, all
+    of them. count: number of pages that it checked."""
     if entry.pages is None or entry.blocks is None:
-        return Sample(looked_at, ((0, looked_at),))
-    return Sample(entry.pages, tuple(entry.blocks))
+        return CheckedPages(count, ((0, count),))
+    return CheckedPages(entry.pages, tuple(entry.blocks))

@@ -10,43 +10,44 @@ from typing import Any
 import msgspec
 
 from numalab.errors import NumalabError
-from numalab.evidence.format import SCHEMA_VERSION, SessionRecord
+from numalab.evidence.format import SCHEMA_VERSION, GradingRecord
 from numalab.evidence.kinds import kind_of
 from numalab.evidence.record import SUBMISSION, AnyRun, Evidence, Json, LeftOut
 from numalab.evidence.repeats import paused_s, why_left_out
 from numalab.evidence.run_formats import AnyRunRecord, TimingRun
 from numalab.untrusted.visible import shortened, visible
 
-_MOST_SAID = 300  # characters of what a record has in the wrong place
+_MAX_SHOWN = 300  # characters of a value that does not fit the format
 
 
 def _role_of(run: AnyRunRecord) -> str:
-    """Whose run it is; one of all roles is the submission's, which it is taken for."""
+    """Return the role of a run; a timed round of all roles counts as the submission's."""
     return SUBMISSION if isinstance(run, TimingRun) else run.role
 
 
 def _followed(run: LeftOut, what: tuple[str, str, str | None, str | None]) -> LeftOut:
-    """As it is where one that counts comes after it. what: of that one."""
-    stands_for_it = (run.kind, run.role, run.part, run.slow) == what
-    return replace(run, is_last=False) if stands_for_it else run
+    """Return a run that was left out, knowing that one that counts follows. what: kind, role, part
+    and launch of that one."""
+    is_same = (run.kind, run.role, run.part, run.slow) == what
+    return replace(run, is_last=False) if is_same else run
 
 
 # What earlier records said in the place of `interrupted`.
 _INTERRUPTED = "Interrupted before it was decided."
 
 
-# What is parsed of runs, by the identity of their records: each is parsed once.
+# Runs that are already parsed, by the identity of their records.
 Parsed = MutableMapping[int, AnyRun]
 
 
-def evidence_of(record: SessionRecord, parsed: Parsed | None = None) -> Evidence:
-    """Return the evidence of a session's record.
+def evidence_of(record: GradingRecord, parsed: Parsed | None = None) -> Evidence:
+    """Return the evidence of a grading's record.
 
     Args:
-        parsed: Keeps what is parsed of each run, for a record to which runs are added.
+        parsed: cache of parsed runs, for a record to which runs are added.
 
     Raises:
-        ValueError: For what no record has.
+        ValueError: A value fits the format and is impossible.
     """
     known: Parsed = {} if parsed is None else parsed
     runs: dict[tuple[str, str], list[AnyRun]] = {}
@@ -91,8 +92,8 @@ def evidence_of(record: SessionRecord, parsed: Parsed | None = None) -> Evidence
     )
 
 
-def _is_given_as_it_was(record: SessionRecord) -> bool:
-    """Return whether an earlier record is of starting code, byte for byte: it tells no more."""
+def _is_given_as_it_was(record: GradingRecord) -> bool:
+    """Return whether an earlier record, which does not tell, is of starting code byte for byte."""
     unchanged = set(record.unchanged_files)
     files = {given.file for given in record.handed_in if given.text or given.variables}
     return any(name.startswith("kernel.") for name in unchanged) and files <= unchanged
@@ -103,8 +104,8 @@ def parse(data: Json) -> Evidence:
     return evidence_of(record_of(data))
 
 
-def record_of(data: Any) -> SessionRecord:
-    """Return a session's record that was read as JSON.
+def record_of(data: Any) -> GradingRecord:
+    """Return a grading's record that was read as JSON.
 
     Raises:
         NumalabError: Names the place of what the format does not have.
@@ -115,10 +116,10 @@ def record_of(data: Any) -> SessionRecord:
             f"the evidence has schema version {version}, this kit reads version {SCHEMA_VERSION}"
         )
     try:
-        return msgspec.convert(data, SessionRecord)
+        return msgspec.convert(data, GradingRecord)
     except msgspec.ValidationError as error:
         raise NumalabError(
-            f"not a valid evidence record: {shortened(visible(str(error)), _MOST_SAID)}"
+            f"not a valid evidence record: {shortened(visible(str(error)), _MAX_SHOWN)}"
         ) from error
 
 
@@ -128,7 +129,7 @@ def run_of(data: Any) -> AnyRunRecord:
     return run
 
 
-def load_record(path: Path) -> SessionRecord:
+def load_record(path: Path) -> GradingRecord:
     """Return a stored record. Raises as record_of, and for a file that can't be read."""
     try:
         data = msgspec.json.decode(path.read_bytes())
@@ -144,7 +145,7 @@ def load(path: Path) -> Evidence:
 
 def schema() -> Json:
     """Return the format as a JSON Schema, for other programs."""
-    described = msgspec.json.schema(SessionRecord)
+    described = msgspec.json.schema(GradingRecord)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"numalab evidence, version {SCHEMA_VERSION}",
@@ -153,7 +154,7 @@ def schema() -> Json:
     }
 
 
-def as_json(record: SessionRecord) -> Json:
+def record_json(record: GradingRecord) -> Json:
     """Return a record as it is stored."""
     data: Json = msgspec.json.decode(msgspec.json.encode(record))
     return data

@@ -1,4 +1,4 @@
-"""What is judged: the evidence of a session, as frozen values. format.py has the records that it is
+"""What is judged: the evidence of a grading, as frozen values. format.py has the records that it is
 read from (read_record), and says which roles there are.
 """
 
@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, cast
 
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.cpusets import Cpusets
 from numalab.evidence.format import Build, EarlierTimes, HandedText, SeededNode
 from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, RollEntry
+from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, ThreadActivity
 from numalab.evidence.run_formats import (
     DrawnSeries,
     KernelTable,
@@ -26,7 +27,6 @@ from numalab.evidence.run_formats import (
     Thread,
     WhyLeftOut,
 )
-from numalab.evidence.sample import Sample
 from numalab.evidence.store_notes import Stores
 from numalab.evidence.traced_pages import TracedArray
 
@@ -38,14 +38,18 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Race:
-    """A run that looks for data races. found: whether there was one; then the outcome is not ok.
-    accesses: kernel lines of the two, as far as known. searched: whether it saw the one that the
-    kit made when the kernel was done; None: it did not come to that, or an older record does not
-    tell."""
+    """A run that looks for data races.
+
+    Attributes:
+        has_race: whether there was one; then the outcome is not ok.
+        accesses: kernel lines (file:line) of the two accesses, as far as known.
+        searched: whether the run detected the race that numalab itself makes when the kernel is
+            done; None: it did not come to that, or an older record does not tell.
+    """
 
     part: str | None
     outcome: Outcome
-    found: bool
+    has_race: bool
     accesses: tuple[str, ...]
     searched: bool | None = None
 
@@ -57,37 +61,43 @@ class Memory(ComparedRun):
 
 
 @dataclass(frozen=True)
-class PageTablesOfLife:
-    """What the process's page tables take, in bytes: before one life of the arrays, and after
-    each of its phases (allocate, initialize, compute, release). Linux counts the small tables
-    that it keeps in store for transparent huge pages, too. bytes: of all arrays."""
+class PageTableLifetime:
+    """Memory that the process's page tables take while its arrays exist, in bytes.
+
+    Linux counts the small tables that it keeps in store for transparent huge pages, too.
+
+    Attributes:
+        bytes: size of all arrays together.
+        initial_bytes: page tables before the arrays exist.
+        phase_bytes: page tables after each phase (allocate, initialize, compute, release).
+    """
 
     n: int
     bytes: int
-    before_bytes: int
-    after_bytes: Mapping[str, int]
+    initial_bytes: int
+    phase_bytes: Mapping[str, int]
 
     @property
     def most_bytes(self) -> int:
-        """That were added in any phase."""
-        return max(self.after_bytes.values(), default=self.before_bytes) - self.before_bytes
+        """Return the most that any phase added, in bytes."""
+        return max(self.phase_bytes.values(), default=self.initial_bytes) - self.initial_bytes
 
 
 @dataclass(frozen=True)
 class PageTables(ComparedRun):
-    lives: tuple[PageTablesOfLife, ...]
+    lifetimes: tuple[PageTableLifetime, ...]
 
 
 @dataclass(frozen=True)
 class Series(KernelRun):
-    """What a kernel answered, in the order in which the series were drawn, which is random."""
+    """A kernel's answers about drawn series, in the random order in which they were asked."""
 
     series: tuple[DrawnSeries, ...]
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Where the threads of the kit's program may run under a placement file."""
+    """Where the threads of numalab's program may run under a placement file."""
 
     part: str | None
     outcome: Outcome
@@ -99,8 +109,13 @@ class Binding:
 
 @dataclass(frozen=True)
 class Locate(KernelRun):
-    """rounds: in which each thread was bound to a PU; free_rounds: in which it could use two, and
-    was where the worker saw it."""
+    """Where threads were, and where the kernel reported them.
+
+    Attributes:
+        rounds: rounds in which each thread was bound to one PU.
+        free_rounds: rounds in which each thread could use two PUs, and was where the worker
+            observed it.
+    """
 
     rounds: tuple[tuple[LocatedThread, ...], ...]
     team: int
@@ -113,8 +128,12 @@ class Locate(KernelRun):
 
 @dataclass(frozen=True)
 class Launched:
-    """Where the ranks of the kit's program may run under a launch file. refused: why it
-    can't be meant on the node, or None; team: threads that each rank is to have."""
+    """Where the ranks of numalab's program may run under a launch file.
+
+    Attributes:
+        refused: why the launch is impossible on this machine; None: it is possible.
+        team: threads that each rank is to have.
+    """
 
     part: str | None
     outcome: Outcome
@@ -126,8 +145,13 @@ class Launched:
 
 @dataclass(frozen=True)
 class ThreadLevel(KernelRun):
-    """other_levels: with libraries that provide less than they are asked for, or more; empty: not
-    tried. ended: how the kernel ended its program there, if it did."""
+    """The level of thread support that a kernel requests from MPI, and its threads' calls of MPI.
+
+    Attributes:
+        other_levels: runs with libraries that provide less than is requested, or more; empty: not
+            tried.
+        ended: how the kernel ended its program in such a run; None: it did not.
+    """
 
     ranks: tuple[RankLevel, ...]
     other_levels: tuple[OtherLevel, ...]
@@ -137,21 +161,31 @@ class ThreadLevel(KernelRun):
 
 @dataclass(frozen=True)
 class Latency:
-    """A ping-pong of the kit's. file: the launch file that it ran under, None: the kit's own
-    launch; one_way_us: of each size in bytes, what a message took, sample by sample."""
+    """A ping-pong of numalab's.
+
+    Attributes:
+        file: the launch file that it ran under; None: numalab's own launch.
+        message_us: one-way time of a message in microseconds, measurement by measurement, by its
+            size in bytes.
+    """
 
     part: str | None
     outcome: Outcome
     file: str | None
     ranks: tuple[Rank, ...]
-    one_way_us: dict[int, tuple[float, ...]]
+    message_us: dict[int, tuple[float, ...]]
     team: int
 
 
 @dataclass(frozen=True)
 class Checked:
-    """ranks: of the job, None where the lab has none. messages: that each of them has sent to
-    others, in so many round_trips or repetitions of another pattern; empty: not followed."""
+    """The results of a kernel at one size.
+
+    Attributes:
+        ranks: ranks of the job; None for a lab without MPI.
+        messages: messages that each rank sent to others, in all round trips; empty: not followed.
+        round_trips: repetitions of the pattern that these messages belong to.
+    """
 
     n: int
     ranks: int | None
@@ -171,8 +205,12 @@ class Check(KernelRun):
 
 @dataclass(frozen=True)
 class Trace(ComparedRun):
-    """closings: moments at which the pages in use were closed while it computed; None: there were
-    to be none."""
+    """A run that traces who writes and uses which page.
+
+    Attributes:
+        closings: moments of the compute phases at which the pages in use were closed, so that
+            their next use shows; None: none was planned.
+    """
 
     n: int
     threads: tuple[Thread, ...]
@@ -186,28 +224,39 @@ class Trace(ComparedRun):
 
 @dataclass(frozen=True)
 class CpuTime:
-    """Of one thread: time on a core, waiting for one, and taken from its core by the host of a
-    virtual machine. longest_s: cpu_s of the calls in which no other thread had more. busy_s: all
-    three, without waiting for threads of its own team, of each call at most the cpu_s of its
-    longest thread."""
+    """What one thread did with its time in the compute phases, in seconds.
+
+    Attributes:
+        cpu_s: on a core.
+        runqueue_wait_s: waiting for a core.
+        steal_s: steal time: its core was taken by the hypervisor.
+        longest_s: cpu_s of the calls in which no other thread had more.
+        demand_s: the sum of the first three without waits for threads of its own team, in each
+            call at most the cpu_s of the call's longest thread.
+    """
 
     cpu_s: float
-    waiting_s: float
-    stolen_s: float
+    runqueue_wait_s: float
+    steal_s: float
     longest_s: float
-    busy_s: float
+    demand_s: float
 
     @property
     def lost_s(self) -> float:
-        """In which it was kept from its core."""
-        return self.waiting_s + self.stolen_s
+        """Return the time for which the thread was kept from its core."""
+        return self.runqueue_wait_s + self.steal_s
 
 
 @dataclass(frozen=True)
-class OneThread:
-    """The same kernel with one thread, beside a team; CPU time of a call, None: none ended.
-    ended_cpu_s: what of the team's, over all calls, is that of no thread which was there after
-    them."""
+class SingleThread:
+    """The same kernel with one thread, run in turns with its team.
+
+    Attributes:
+        cpu_s: CPU time of a call with one thread; None: no call ended.
+        team_cpu_s: CPU time of a call of the team's process.
+        ended_cpu_s: CPU time of the team's process, over all calls, that belongs to no thread
+            which still existed after them.
+    """
 
     outcome: Outcome
     cpu_s: float | None
@@ -220,19 +269,23 @@ class Placement(ComparedRun):
     n: int
     threads: tuple[Thread, ...]
     residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page of these; -1: absent
-    samples: dict[str, Sample]
+    checked_pages: dict[str, CheckedPages]
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
-    one_thread: OneThread | None = None
+    single_thread: SingleThread | None = None
 
 
 @dataclass(frozen=True)
-class AtWork(ComparedRun):
-    """Who works on the arrays at some moments of the compute phase; of each thread. moments: 0
-    where nobody could look."""
+class ActiveThreads(ComparedRun):
+    """Which threads work on the arrays at some moments of the compute phase.
+
+    Attributes:
+        moments: number of moments; 0: this system does not allow it.
+        threads: the activity of each thread.
+    """
 
     moments: int
-    threads: tuple[RollEntry, ...]
+    threads: tuple[ThreadActivity, ...]
     team: int
 
 
@@ -245,21 +298,31 @@ class RolePart:
 
 
 @dataclass(frozen=True)
-class Generation:
-    """slow: the launch that its handout ran under, where launches are compared. bytes_moved: by a
-    repetition, between cores and memory; bytes_allocated: of these, lines that stores fetch before
-    they write to them; None: an earlier record, whose bytes_moved leaves them out. loads_in_chain:
-    of a repetition, loads that wait for one another; 0 where it is not about them."""
+class TimedRound:
+    """One round: each program that is compared ran once, their repetitions interleaved.
+
+    Attributes:
+        slow: the launch that the starting code ran under, where launches are compared.
+        bytes_moved: bytes that a repetition moves between cores and memory.
+        bytes_allocated: those of them that stores fetch before they write (write-allocate); None:
+            an earlier record, whose bytes_moved leaves them out.
+        loads_in_chain: loads of a repetition each of which waits for the one before; 0 where the
+            kernel is not about latency.
+        elapsed_s: timed repetitions of each role, in order.
+        cut: roles whose last repetition took longer than allowed, and was ended.
+        is_retry: the first try was late, disturbed, or one of several held up.
+        taken_s: by role, how long the round waited for it in all.
+    """
 
     part: str | None
     slow: str | None
     n: int
     bytes_moved: int
     roles: dict[str, RolePart]
-    elapsed_s: dict[str, tuple[float, ...]]  # timed repetitions of each role, in order
-    cut: frozenset[str] = frozenset()  # roles whose last took longer, and was ended
-    is_second_try: bool = False  # the first was late, disturbed, or one of several held up
-    taken_s: Mapping[str, float] = field(default_factory=dict)  # of each role: waited for it in all
+    elapsed_s: dict[str, tuple[float, ...]]
+    cut: frozenset[str] = frozenset()
+    is_retry: bool = False
+    taken_s: Mapping[str, float] = field(default_factory=dict)
     bytes_allocated: int | None = None
     loads_in_chain: int = 0
 
@@ -269,13 +332,13 @@ class Generation:
 
 
 AnyRun = (
-    Check | Trace | Placement | AtWork | Memory | PageTables | Locate | ThreadLevel | Race | Stores
-    | Placing | Cpusets | Series | LiveStops | Binding | Launched | Latency | UnseenLoops
-    | ThreadRates | Generation
+    Check | Trace | Placement | ActiveThreads | Memory | PageTables | Locate | ThreadLevel | Race
+    | Stores | Placing | Cpusets | Series | LiveStops | Binding | Launched | Latency | UnseenLoops
+    | ThreadRates | TimedRound
 )  # fmt: skip
 
 
-Whose = Literal["kernel", "kit", "probe", "all roles"]
+Subject = Literal["kernel", "numalab", "probe", "all roles"]
 Run = TypeVar("Run")
 Read = TypeVar("Read", covariant=True)
 
@@ -284,33 +347,39 @@ Read = TypeVar("Read", covariant=True)
 class Kind(Generic[Read]):
     """A kind of evidence: one row of the table in kinds.py.
 
-    name: the monitor's run, unless `run` names it, where several kinds share one: then mark is
-    the field of the run's record that is set in this kind's alone. parse: one run's record.
-
-    whose: whose processes are looked at; program: the ending of its name, where a kernel is built
-    in another way for it; in_soundness: a bad end or a wrong result there speaks
-    against the kernel. doing: what is told while a grading looks at a kernel so; empty: it is
-    taken in a way of its own. looks: options of each look that is taken; most_looks: how often
-    one is repeated while the judge leaves open what it shows. beside: the kit's own kernels that
-    are looked at just before. here_only: nothing new shows on a virtual node; there_only: it is not
-    for a node that others use. team: the size of the team, None: one thread per core; is_unbound:
-    its threads are placed by nobody. is_timed: times are what is looked at, which a pause of the
-    node spoils.
+    Attributes:
+        name: the monitor's run, unless `run` names it.
+        parse: reads the record of one run.
+        subject: which processes are observed.
+        run: the monitor's run, where several kinds share one.
+        mark: field of the run's record that is set in this kind alone, of those that share a run.
+        program: ending of the program's name, where the kernel is built in another way for it.
+        counts_for_soundness: whether a bad end or a wrong result there counts against the kernel.
+        doing: what the progress line says during such a run; empty: a grading makes these runs in
+            another way.
+        run_options: options of each run that a grading makes.
+        max_runs: how often one is repeated while the judge is undecided.
+        baselines: roles whose kernels are run just before, to compare with.
+        is_local_only: a virtual machine shows nothing that this machine does not.
+        is_vm_only: only for a machine that nobody else uses.
+        team: size of the team; None: one thread per core.
+        is_unbound: nobody places its threads.
+        is_timed: times are measured, which a pause of the machine spoils.
     """
 
     name: str
     parse: Callable[[Any], Read]
-    whose: Whose
+    subject: Subject
     run: str = ""
     mark: str = ""
     program: str = ""
-    in_soundness: bool = False
+    counts_for_soundness: bool = False
     doing: str = ""
-    looks: tuple[tuple[str, ...], ...] = ((),)
-    most_looks: int = 1
-    beside: tuple[str, ...] = ()
-    here_only: bool = False
-    there_only: bool = False
+    run_options: tuple[tuple[str, ...], ...] = ((),)
+    max_runs: int = 1
+    baselines: tuple[str, ...] = ()
+    is_local_only: bool = False
+    is_vm_only: bool = False
     team: int | None = None
     is_unbound: bool = False
     is_timed: bool = False
@@ -318,8 +387,13 @@ class Kind(Generic[Read]):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that does not count (repeats.py has the rules). slow: as of Generation; paused_s: how
-    long the node stood still in it; is_last: no run follows that counts."""
+    """A run that does not count (repeats.py has the rules).
+
+    Attributes:
+        slow: as in TimedRound.
+        paused_s: how long the machine stood still during the run.
+        is_last: whether no run follows that counts.
+    """
 
     kind: str
     role: str
@@ -332,9 +406,25 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A session's record. runs: what was looked at, by the name of the kind and the role, in
-    order; see of. announces_cores: unless a virtual node's processors announce by CPUID the cores
-    that its machine's don't."""
+    """The evidence of one grading on one machine.
+
+    Attributes:
+        announces_cores: False where the processors of a virtual machine announce by CPUID cores
+            that those of the real machine don't.
+        timing_refused: why nothing was timed on this machine.
+        timing_error: why numalab could not time anything.
+        race_error: why data races can't be searched for; race_refused: the same, where the kernel
+            is the reason.
+        runs: runs by the name of their kind and their role, in order; see runs_of.
+        unchanged_files: files that are still the starting code's, byte for byte.
+        is_starting_code: whether everything handed in is starting code, whatever its comments and
+            blanks.
+        interrupted: whether the grading was interrupted before all runs were made.
+        left_out: recorded runs that do not count, in order.
+        earlier_times: rounds of earlier gradings that this one continued, oldest first.
+        seeded_node: the machine that a file answers questions about.
+        monitor_lost: how the monitor ended without a record, because of the kernel.
+    """
 
     lab: str
     language: str
@@ -344,38 +434,42 @@ class Evidence:
     node: Json
     is_virtual: bool
     announces_cores: bool
-    timing_refused: str | None  # why nothing was timed on this node
-    timing_error: str | None  # what of the kit kept it from being timed
+    timing_refused: str | None
+    timing_error: str | None
     build: Build
-    race_error: str | None  # why data races can't be looked for
+    race_error: str | None
     handed_in: tuple[HandedText, ...]
     runs: Mapping[tuple[str, str], tuple[AnyRun, ...]]
-    unchanged_files: frozenset[str] = frozenset()  # still the handout's, byte for byte
-    is_starting_code: bool = False  # all that was handed in, whatever comments and blanks it has
-    interrupted: bool = False  # before all was seen
-    race_refused: str | None = None  # why not, where that is the kernel's fault
-    left_out: tuple[LeftOut, ...] = ()  # what is on record and not in runs, in order
-    earlier_times: tuple[EarlierTimes, ...] = ()  # that it began with, oldest first
-    seeded_node: SeededNode | None = None  # where a file answers questions about one
-    monitor_lost: str | None = None  # how it ended without a record, by the kernel's doing
+    unchanged_files: frozenset[str] = frozenset()
+    is_starting_code: bool = False
+    interrupted: bool = False
+    race_refused: str | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    earlier_times: tuple[EarlierTimes, ...] = ()
+    seeded_node: SeededNode | None = None
+    monitor_lost: str | None = None
 
-    def of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
-        """All runs of a kind. role: SUBMISSION is the kernel that is graded; SOLUTION and
-        HANDOUT the kit's own in the same session, to compare with. Where launches are compared
-        there is a generation for each, under SUBMISSION."""
+    def runs_of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
+        """Return all runs of a kind, in order.
+
+        Args:
+            role: SUBMISSION for the graded kernel; SOLUTION and HANDOUT for numalab's own, which
+                ran in the same grading for comparison. Timed rounds of all roles, and of all
+                launches that are compared, are under SUBMISSION.
+        """
         return cast("tuple[Run, ...]", self.runs.get((kind.name, role), ()))
 
     def handed(self, file: str) -> HandedText | None:
-        """What was handed in by this name; None: the record has no such file."""
+        """Return the file that was handed in by this name; None: the record has none."""
         return next((text for text in self.handed_in if text.file == file), None)
 
     def having(self, kind: Kind[Run], runs: Iterable[Run], role: str = SUBMISSION) -> Evidence:
-        """The same with other runs of a kind."""
+        """Return the evidence with other runs of a kind in the place of its own."""
         changed = cast("tuple[AnyRun, ...]", tuple(runs))
         return replace(self, runs={**self.runs, (kind.name, role): changed})
 
-    def of_parts(self, *parts: str | None) -> Evidence:
-        """What belongs to some of the lab's kernels."""
+    def select_parts(self, *parts: str | None) -> Evidence:
+        """Return the evidence that belongs to some of the lab's kernels."""
         return replace(
             self,
             runs={
@@ -387,11 +481,11 @@ class Evidence:
 
     @property
     def is_held_up(self) -> bool:
-        """Whether the node paused so often that something was not seen."""
+        """Return whether the machine paused so often that some run has no valid repetition."""
         return any(run.is_last and run.why == "paused" for run in self.left_out)
 
-    def as_control(self) -> Evidence:
-        """The evidence of the kit's solution in the place of the submission's."""
+    def control_evidence(self) -> Evidence:
+        """Return the evidence with the reference solution in the place of the submission."""
         kept = {key: runs for key, runs in self.runs.items() if key[1] != SUBMISSION}
         of_solution = {
             (name, SUBMISSION): runs for (name, role), runs in kept.items() if role == SOLUTION
@@ -406,7 +500,7 @@ class Evidence:
 
     @property
     def control_files(self) -> set[str]:
-        """Files of which the solution's has been tried."""
+        """Return names of files for which the reference solution's version was run."""
         return {
             run.file
             for (_, role), runs in self.runs.items()
@@ -420,4 +514,4 @@ class Evidence:
         return usable_numa_nodes(self.node)
 
 
-Seen = Sequence[tuple[str, Evidence]]  # places and their evidence, this node first
+EvidenceByPlace = Sequence[tuple[str, Evidence]]  # by place, this machine first

@@ -1,12 +1,12 @@
-"""Runs that stay in the record and say nothing of the kernel: the node paused in them, or they were
-done once more. The session that takes them and the reader of its record go by the same rules."""
+"""Runs that stay in the record and do not count: the machine paused in them, or they were repeated.
+The grading that makes the runs and the reader of its record use the same rules."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from numalab.evidence.record import SUBMISSION, Kind
-from numalab.evidence.results import KIT_FAILED
+from numalab.evidence.results import NUMALAB_FAILED
 from numalab.evidence.run_formats import (
     AnyRunRecord,
     LatencyRun,
@@ -16,15 +16,15 @@ from numalab.evidence.run_formats import (
     WhyLeftOut,
 )
 
-# What may have come from outside: a process that somebody else stops or continues, a node that
-# stands still for a moment too short to be seen. A kernel may do it, too, and only where it is
-# about to lose; the session that does such a run once more sees to it that nothing is gained.
+# Ends that may have an outside cause: a process that another user stops or continues, a machine
+# that stands still too briefly to be noticed. A kernel may cause them, too, where it is about to
+# lose; the grading that repeats such a run makes sure that nothing is gained by it.
 DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
 
 
 def _parts(run: AnyRunRecord) -> list[tuple[str, OutcomeRecord]]:
-    """Return role and outcome of each worker of a run, of those roles of which the rest depends:
-    not one that may fail and has. After Ctrl-C nobody's part is whole."""
+    """Return role and outcome of each worker of a run but those that may fail and have. After
+    Ctrl-C these count, too: no part is complete."""
     if isinstance(run, TimingRun):
         return [
             (timed.role, timed.outcome)
@@ -33,27 +33,29 @@ def _parts(run: AnyRunRecord) -> list[tuple[str, OutcomeRecord]]:
         ]
     ended = [(run.role, run.outcome)]
     if isinstance(run, PlacementRun) and run.one_thread is not None:
-        # What a team is compared with: how that ended is held against the kernel, too.
+        # The run that a team is compared with: a bad end of it counts against the kernel, too.
         ended.append((run.role, run.one_thread.outcome))
     return ended
 
 
 def outcomes(run: AnyRunRecord) -> list[OutcomeRecord]:
-    """Return how each worker of a run ended, but for one without which the others went on."""
+    """Return how each worker of a run ended, without those that may fail and have."""
     if isinstance(run, TimingRun):
         return [outcome for _, outcome in _parts(run)]
     return [run.outcome]
 
 
 def paused_s(run: AnyRunRecord) -> float:
-    """Return how long the node stood still while the run lasted."""
+    """Return how long the machine stood still during a run."""
     return max((outcome.paused_s or 0.0 for outcome in outcomes(run)), default=0.0)
 
 
 def why_again(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:
-    """Why a run does not count, or only a second one does; None where it counts. A pause takes the
-    worth of what did not come to its end, and of whatever is timed: of a generation that tells in
-    which of its rounds the node paused, only where those were too many."""
+    """Return why a run has to be repeated; None: it counts.
+
+    A pause spoils a run that failed, and every timed one. A timed round that repeats its paused
+    repetitions is spoilt only where too many of them paused.
+    """
     ends = [outcome.status for _, outcome in _parts(run)]
     if "cancelled" in ends:
         return None
@@ -66,18 +68,18 @@ def why_again(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:
 
 
 def doubted(kind: Kind[Any], run: AnyRunRecord) -> set[tuple[str, str | None, str]]:
-    """Return who ended in a doubtful way: kind, part and role."""
+    """Return kind, part and role of each worker with a doubtful end."""
     return {
         (kind.name, run.part, role) for role, outcome in _parts(run) if outcome.status in DOUBTFUL
     }
 
 
-def failed_for_kit(run: AnyRunRecord) -> list[OutcomeRecord]:
-    """The outcomes by which the kit failed in a run: it could not do its part, or one of its own
-    programs did not come to its end, beside the student's or under a launch of the student's. None
-    of a run of the kit's own alone."""
+def numalab_failures(run: AnyRunRecord) -> list[OutcomeRecord]:
+    """Return the outcomes by which numalab failed in a run with the student's work: it could not do
+    its part, or a program of its own did not come to its end next to the student's, or under the
+    student's launch file. Empty for a run of numalab's programs alone."""
     ended = _parts(run)
-    is_kits_program = isinstance(run, LatencyRun) or (
+    is_numalab_program = isinstance(run, LatencyRun) or (
         isinstance(run, TimingRun) and run.slow is not None
     )
     if all(role != SUBMISSION for role, _ in ended):
@@ -87,14 +89,14 @@ def failed_for_kit(run: AnyRunRecord) -> list[OutcomeRecord]:
     return [
         outcome
         for role, outcome in ended
-        if outcome.status in KIT_FAILED
-        or (outcome.status != "ok" and (is_kits_program or role != SUBMISSION))
+        if outcome.status in NUMALAB_FAILED
+        or (outcome.status != "ok" and (is_numalab_program or role != SUBMISSION))
     ]
 
 
 def ended_at_start(run: AnyRunRecord) -> list[OutcomeRecord]:
-    """The outcomes of the student's programs that ended before the kernel was called: as they were
-    loaded, and as libraries began."""
+    """Return the outcomes of the student's programs that ended before the kernel was called, as
+    they or libraries were loaded."""
     return [
         outcome
         for role, outcome in _parts(run)
@@ -105,22 +107,21 @@ def ended_at_start(run: AnyRunRecord) -> list[OutcomeRecord]:
 
 
 def excuse_submission(run: AnyRunRecord) -> None:
-    """Note that the kit's own kernel did not come to its end in the place of one that was not even
-    called."""
+    """Note that numalab's own kernel, in the place of one that was never called, did not come to
+    its end, either."""
     for outcome in ended_at_start(run):
         outcome.status = "kit_error"
         outcome.error = "with a kernel of its own it did not come further, either"
 
 
 def blame_submission(run: AnyRunRecord) -> None:
-    """Note that the kit's own kernel came to its end in the place of the student's."""
-    for outcome in failed_for_kit(run):
+    """Note that numalab's own kernel came to its end in the place of the student's."""
+    for outcome in numalab_failures(run):
         outcome.kits_own = "ok"
 
 
 def why_left_out(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:
-    """Why a run that is on record does not count; None where it does. That of a time-out which was
-    met twice does."""
+    """Return why a recorded run does not count; None: it does, as a second time-out in a row."""
     if run.tried_again is not None:
         return run.tried_again
     return "paused" if why_again(kind, run) == "paused" else None

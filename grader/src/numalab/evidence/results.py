@@ -1,4 +1,4 @@
-"""What a run of a kernel came to: how it ended, and whether its results are right."""
+"""How a run of a kernel ended, and whether its results are right."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from numalab.evidence.run_formats import OpenRequests, TooFew
+from numalab.evidence.run_formats import IncompleteRequests, TooFew
 
-# By the monitor's word the kit could not do its part: obstructed, where a kernel may have brought
-# that about; kit_error, where the monitor saw no way for it.
-KIT_FAILED = ("obstructed", "kit_error")
-# What such an outcome has beside it once the kit's own kernel has been tried in the same place: how
-# that one ended.
-KITS_OWN = "kits_own"
+# The monitor reports that numalab could not do its part: obstructed, where a kernel may have caused
+# it; kit_error, where the monitor knows no way for a kernel to cause it.
+NUMALAB_FAILED = ("obstructed", "kit_error")
+# Such an outcome's field for how numalab's own kernel ended in the same place, once it has been
+# tried.
+OWN_KERNEL = "kits_own"
 
 
 @dataclass(frozen=True)
@@ -28,46 +28,55 @@ class Outcome:
         return self.status == "ok"
 
     @property
-    def is_kits_fault(self) -> bool:
-        """Whether it says nothing of the student's work: the kit failed, and did not come further
-        with its own kernel in the same place, or nobody knows."""
-        return self.status in KIT_FAILED and self.detail.get(KITS_OWN) != "ok"
+    def is_numalab_fault(self) -> bool:
+        """Return whether numalab failed, so that the run says nothing of the student's work: its
+        own kernel did not get further in the same place, or was not tried."""
+        return self.status in NUMALAB_FAILED and self.detail.get(OWN_KERNEL) != "ok"
 
     @property
     def blames(self) -> bool:
-        """Whether what ended so comes to its end where the kit's own kernel is in the place of the
-        student's: so that this one's is the cause, whoever's process it was that ended."""
-        return not self.ok and self.detail.get(KITS_OWN) == "ok"
+        """Return whether the student's kernel is the cause, whichever process failed: with
+        numalab's own kernel in its place the run came to its end."""
+        return not self.ok and self.detail.get(OWN_KERNEL) == "ok"
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The first wrong element: index from 0, the values, and when it was seen; rank: in
-    which rank of an MPI job."""
+    """The first element whose value differs from the expected one.
+
+    Attributes:
+        element: index from 0.
+        phase, repetition: when the difference was observed.
+        rank: rank of the MPI job; None: no MPI job.
+        row, column: indices from 0 in an array of two dimensions.
+        row_name: name of a row that is not the rank's own.
+        remark: what the difference means, in the lab's words.
+        expected_digits, actual_digits: all digits of whole numbers that a float can't hold.
+    """
 
     array: str
     element: int
     expected: float
-    found: float
+    actual: float
     phase: str
     repetition: int
     rank: int | None = None
-    row: int | None = None  # of an array with two dimensions, from 0, as column is
+    row: int | None = None
     column: int | None = None
-    row_name: str | None = None  # of a row that is not the rank's own
-    remark: str = ""  # what it means, in the lab's words
-    expected_digits: str = ""  # of whole numbers, where a float leaves some out
-    found_digits: str = ""
+    row_name: str | None = None
+    remark: str = ""
+    expected_digits: str = ""
+    actual_digits: str = ""
 
 
 @dataclass(frozen=True)
 class Results:
     checked: int
-    wrong: int
-    first_wrong: Mismatch | None
+    mismatches: int  # elements with another value than expected
+    first_mismatch: Mismatch | None
     wrote_before_array: str | None
     too_few_messages: TooFew | None = None
-    requests: OpenRequests | None = None
+    requests: IncompleteRequests | None = None
     n_unit: str = ""  # what n counts; empty: elements
     too_few_bytes: TooFew | None = None  # that a rank has sent
     messages_ahead: int = 0  # that a rank sent while two before them had not been answered
@@ -76,17 +85,17 @@ class Results:
 
     @property
     def is_without_messages(self) -> bool:
-        """Whether a rank's round trips lack some, or did not wait for each other."""
+        """Return whether a rank's round trips lack messages, or did not wait for each other."""
         return bool(self.too_few_messages or self.too_few_bytes or self.messages_ahead)
 
 
 @dataclass(frozen=True)
-class RollEntry:
-    """Of one thread: at how many moments it worked on the arrays, and at how many it was busy and
-    did not; it slept, or had no core, at the others."""
+class ThreadActivity:
+    """At how many moments a thread worked on the arrays (works), and at how many it took CPU time
+    without working on them (spins). At all others it slept or had no core."""
 
     works: int
-    busy_else: int
+    spins: int
 
 
 @dataclass(frozen=True)
@@ -98,13 +107,13 @@ class KernelRun:
 
     @property
     def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
-        """With n and the number of ranks, where they say something."""
+        """Return all results with n and the number of ranks, where the run has these."""
         return ()
 
 
 @dataclass(frozen=True)
 class ComparedRun(KernelRun):
-    """One whose results were compared."""
+    """A run whose results were compared with expected ones."""
 
     results: Results
 

@@ -134,7 +134,7 @@ class FirstMismatch(Object, kw_only=True):
     remark: str | None = None  # what it means, in the lab's words
 
 
-class OpenRequests(Value, frozen=True):
+class IncompleteRequests(Value, frozen=True):
     """Requests of MPI that a rank has not completed as it has to."""
 
     # never_completed: when the phase ended; given_up: by MPI_Request_free, before they were
@@ -163,7 +163,7 @@ class ResultsRecord(Object, kw_only=True):
     wrote_before_array: str | None = None
     wrote_after_array: str | None = None
     # of a rank: requests of MPI that it has not completed as it has to
-    requests: OpenRequests | None = None
+    requests: IncompleteRequests | None = None
     # sent and received by a rank, fewer than its round trips take
     too_few_messages: TooFew | None = None
     too_few_bytes: TooFew | None = None  # sent by a rank, fewer than its round trips take
@@ -295,7 +295,7 @@ class CpuTimeOfThread(Object, kw_only=True):
     busy_s: float
 
 
-class OneThreadTimes(Object, kw_only=True):
+class SingleThreadTimes(Object, kw_only=True):
     """the same kernel with one thread, in turns with the team"""
 
     computes: Count  # its compute phases
@@ -314,24 +314,24 @@ class PlacementRun(WorkerRun, kw_only=True, tag="placement"):
     residency: list[ResidencyEntry] | None
     cpu_time: tuple[CpuTimeOfThread, ...] = ()
     # the same kernel with one thread, in turns with the team
-    one_thread: OneThreadTimes | None = None
+    one_thread: SingleThreadTimes | None = None
 
 
 # ---- at work --------------------------------------------------------------
 
 
-class AtWorkThread(Object, kw_only=True):
+class ActiveThread(Object, kw_only=True):
     thread: Count
     works: Count  # moments after which it came to a closed page
     busy_else: Count  # moments after which it took CPU time and did not
 
 
-class AtWorkRun(WorkerRun, kw_only=True, tag="at_work"):
+class ActiveThreadsRun(WorkerRun, kw_only=True, tag="at_work"):
     n: Count
     computes: Count  # compute phases that were watched
     moments: Count  # at which all pages in use were closed; 0: this system refuses to
     results: ResultsRecord
-    threads: tuple[AtWorkThread, ...] = ()
+    threads: tuple[ActiveThread, ...] = ()
 
 
 # ---- race -----------------------------------------------------------------
@@ -553,7 +553,7 @@ class StopsRun(WorkerRun, kw_only=True, tag="stops"):
 # ---- MPI job on two virtual nodes -----------------------------------------
 
 
-class WrongItem(Value, frozen=True):
+class TransferMismatch(Value, frozen=True):
     """The first item that rank 1 does not have as rank 0 does. Lengths in numbers."""
 
     item: Count
@@ -575,18 +575,18 @@ class LinkJob(WorkerRun, kw_only=True, tag="on_link"):
     items: Positive
     payload_bytes: Positive  # of the items, what is in use
     wrong: Count | None  # items that rank 1 has not got as they are; null: it did not come to that
-    first_wrong: WrongItem | None
+    first_wrong: TransferMismatch | None
     sent_bytes: Count  # by node 1: whole Ethernet frames, with the job's start and end
     sent_frames: Count
     received_bytes: Count  # by node 1
 
     @property
-    def per_byte(self) -> float:
+    def bytes_ratio(self) -> float:
         """Bytes on the link for each byte of the items."""
         return self.sent_bytes / self.payload_bytes
 
     @property
-    def more_per_item(self) -> float:
+    def overhead_bytes(self) -> float:
         """Bytes on the link for each item, beyond its own."""
         return (self.sent_bytes - self.payload_bytes) / self.items
 
@@ -743,7 +743,7 @@ class RanksRun(WorkerRun, kw_only=True, tag="ranks"):
     ranks: tuple[Rank, ...]
 
 
-class LatencySample(Object, kw_only=True):
+class TimedMessages(Object, kw_only=True):
     bytes: Count
     repetitions: Positive  # round trips
     elapsed_s: PositiveFloat
@@ -755,7 +755,7 @@ class LatencyRun(WorkerRun, kw_only=True, tag="latency"):
 
     file: str | None  # the launch file that it ran under; null: numalab's own launch
     ranks: tuple[Rank, ...]
-    samples: list[LatencySample]
+    samples: list[TimedMessages]
 
 
 # ---- rates ----------------------------------------------------------------
@@ -775,7 +775,7 @@ class Mix(Value, frozen=True, order=True):
         return ELEMENT_BYTES * (self.loads + 2 * self.stores + 2 * self.updates)
 
     @property
-    def as_argument(self) -> str:
+    def argument(self) -> str:
         """The mix as the probe reads it."""
         return f"{self.loads}+{self.stores}+{self.updates}"
 
@@ -846,7 +846,7 @@ class TimedRole(Object, kw_only=True):
     outcome: OutcomeRecord
 
 
-class TimedSample(Object, kw_only=True):
+class TimedRepetition(Object, kw_only=True):
     role: str
     repetition: Count
     order: Count  # of all compute phases of the generation
@@ -882,14 +882,14 @@ class TimingRun(RunRecord, kw_only=True, tag="generation"):
     paused_rounds: Count | None = None
     held_up: bool = False  # there were too many of them: the generation does not count
     roles: list[TimedRole]
-    samples: list[TimedSample]
+    samples: list[TimedRepetition]
 
 
 AnyRunRecord = (
     CheckRun
     | TraceRun
     | PlacementRun
-    | AtWorkRun
+    | ActiveThreadsRun
     | RaceRun
     | StoresRun
     | PlacingRun

@@ -1,5 +1,4 @@
-"""Who writes which cache line: what a kernel's stores were that the kit has had noted, each by its
-line and its thread."""
+"""Which thread writes which cache line: a kernel's stores, each noted by its line and thread."""
 
 from __future__ import annotations
 
@@ -13,23 +12,36 @@ from numalab.evidence.run_formats import OtherTeam, Overrun, Slots, StoresRun
 
 @dataclass(frozen=True)
 class WrittenLine:
-    """One that is written much. number: in the order of addresses, 0: the first that is told;
-    by_thread: stores of each, numbered in the order in which they were noted."""
+    """One of the most written cache lines.
+
+    Attributes:
+        number: index in the order of addresses, 0 for the first of these lines.
+        thread_stores: stores by thread; threads are numbered from 1 as they were first noted.
+    """
 
     number: int
     stores: int
-    by_thread: Mapping[int, int]
+    thread_stores: Mapping[int, int]
 
 
 @dataclass(frozen=True)
 class Stores(ComparedRun):
-    """A call of a kernel all of whose stores were noted. n: elements counted; threads: of the team;
-    lines: those that were written; lost: stores for which there was no room; shared_lines: written
-    by several threads; shared_stores: stores to these of all but the thread that writes a line
-    most; most_written: lines; by_thread: bytes that each has loaded of what is counted, and its
-    stores; noted: whether false sharing of the kit's own, made in the end, was noted; None: it did
-    not come to that; teams: other numbers of threads, up to one that brought the kernel to a bad
-    end, which is then teams_outcome; teams_results: with these, where any is wrong."""
+    """A call of a kernel all of whose stores were noted.
+
+    Attributes:
+        n: elements counted.
+        threads: size of the team.
+        lines: cache lines that were written.
+        lost: stores for which the notes had no room.
+        shared_lines: lines written by several threads.
+        shared_stores: stores to shared lines by all threads but the one that writes a line most.
+        thread_accesses: (bytes loaded of what is counted, stores) of each thread.
+        noted: whether the false sharing that numalab itself makes in the end was noted; None: it
+            did not come to that.
+        teams: calls with other numbers of threads, up to one that ended badly.
+        teams_outcome: how that one ended; None: none ended badly.
+        teams_results: results of these calls; None: all are right.
+    """
 
     n: int
     threads: int
@@ -40,7 +52,7 @@ class Stores(ComparedRun):
     shared_lines: int
     shared_stores: int
     most_written: tuple[WrittenLine, ...]
-    by_thread: tuple[tuple[int, int], ...]
+    thread_accesses: tuple[tuple[int, int], ...]
     slots: Slots
     noted: bool | None
     teams: tuple[OtherTeam, ...] = ()
@@ -50,18 +62,20 @@ class Stores(ComparedRun):
 
     @property
     def shared_share(self) -> float:
-        """Stores that meet a line which another thread writes more, for each element."""
+        """Return stores per element to lines that another thread writes more often."""
         return self.shared_stores / self.n
 
     @property
     def counting_threads(self) -> int:
-        """Those that load half of an equal part of what is counted, or more; and store as large a
-        part, where it is counted in memory and not in registers."""
-        loaded = sum(load for load, _ in self.by_thread)
-        stored = sum(store for _, store in self.by_thread)
+        """Return how many threads load at least half of an equal part of what is counted and,
+        where it is counted in memory and not in registers, also store as large a part."""
+        loaded = sum(load for load, _ in self.thread_accesses)
+        stored = sum(store for _, store in self.thread_accesses)
         least_load = loaded / 2 / self.threads
         least_store = stored / 2 / self.threads if 2 * stored > self.n else 0
-        return sum(load >= least_load and store >= least_store for load, store in self.by_thread)
+        return sum(
+            load >= least_load and store >= least_store for load, store in self.thread_accesses
+        )
 
 
 def read_stores(run: StoresRun) -> Stores:
@@ -77,7 +91,7 @@ def read_stores(run: StoresRun) -> Stores:
         most_written=tuple(
             WrittenLine(line.line, line.stores, dict(line.by_thread)) for line in run.most_written
         ),
-        by_thread=tuple(run.by_thread),
+        thread_accesses=tuple(run.by_thread),
         teams=run.teams,
         **{name: getattr(run, name) for name in names},
     )

@@ -1,4 +1,4 @@
-"""What touch maps and residency say, as shares of pages. Pure functions."""
+"""Touch maps and residency as shares of pages. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from numalab.errors import NumalabError
+from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Evidence, Placement, Trace
 from numalab.evidence.run_formats import Origin, Thread
-from numalab.evidence.sample import Sample
 from numalab.evidence.traced_pages import TracedArray
 
 _User = TypeVar("_User")
 _Named = TypeVar("_Named")
 
-Users = dict[str, tuple[frozenset[int], ...]]  # of each page that was looked at
+Users = dict[str, tuple[frozenset[int], ...]]  # by array, threads that use each traced page
 
 
-def _check_pages(run: str, samples: Mapping[str, Sample], trace: Trace) -> None:
-    """That a run has looked at those pages that were traced. Raises NumalabError."""
+def _check_pages(run: str, checked: Mapping[str, CheckedPages], trace: Trace) -> None:
+    """Raise NumalabError if a run did not check the pages that were traced."""
     for array in trace.arrays:
-        if samples.get(array.name, array.sample) != array.sample:
+        if checked.get(array.name, array.checked_pages) != array.checked_pages:
             raise NumalabError(
                 f"the record's {run} and its first tracing are not of the same pages of "
                 f"{array.name}, so they can't be put together; grade again"
@@ -31,11 +31,13 @@ def _check_pages(run: str, samples: Mapping[str, Sample], trace: Trace) -> None:
 
 
 def united_users(traces: Sequence[Trace]) -> Users:
-    """For each array the threads seen to use each page in any of the tracings. Raises NumalabError
-    where they are not of the same pages."""
+    """Return by array the threads that use each page in any of the traces. Raises NumalabError if
+    these are not of the same pages."""
     united: Users = {}
     for trace in traces:
-        _check_pages("tracings", {array.name: array.sample for array in trace.arrays}, traces[0])
+        _check_pages(
+            "tracings", {array.name: array.checked_pages for array in trace.arrays}, traces[0]
+        )
         for array in trace.arrays:
             before = united.get(array.name, (frozenset(),) * len(array.users))
             united[array.name] = tuple(a | b for a, b in zip(before, array.users, strict=True))
@@ -43,70 +45,74 @@ def united_users(traces: Sequence[Trace]) -> Users:
 
 
 def numa_nodes_of(threads: Sequence[Thread]) -> Callable[[int], int]:
-    """NUMA node that a thread is bound to; -1 when it may run on several or is unknown."""
+    """Return a function from a thread's number to the NUMA node that it is bound to; -1 if it may
+    run on several or is unknown."""
     node = {thread.number: thread.numa_node for thread in threads}
     return lambda number: node.get(number, -1)
 
 
-Uses = dict[str, tuple[frozenset[Origin], ...]]  # of each page that was looked at
+Uses = dict[str, tuple[frozenset[Origin], ...]]  # by array, origins of uses of each traced page
 
 
 def _bound_origins(threads: Sequence[Thread]) -> Callable[[int], Origin]:
-    """Where a thread was in the end: what an older record tells of all its accesses."""
+    """Return a function from a thread's number to where it was in the end: the origin that an older
+    record implies for all of its accesses."""
     bound = {t.number: Origin(t.number, -1, t.core, t.numa_node) for t in threads}
     return lambda number: bound.get(number, Origin(number, -1, -1, -1))
 
 
-def _in_first_region(origin: Origin, bound: Callable[[int], Origin]) -> Origin:
-    """A runtime may bind the initial thread no sooner than in its first parallel region (libomp
-    does); what it does before counts as done where it is bound then."""
+def _bind_initial_thread(origin: Origin, bound: Callable[[int], Origin]) -> Origin:
+    """Return an origin of the initial thread as of the place that it is bound to later: a runtime
+    may bind it no sooner than in its first parallel region (libomp does)."""
     is_free = origin.thread == 0 and origin.numa_node < 0
     return bound(0) if is_free and bound(0).numa_node >= 0 else origin
 
 
 def written_from(trace: Trace, array: TracedArray) -> tuple[Origin | None, ...]:
-    """For each page where its first write came from; None: nobody wrote it."""
+    """Return for each page where its first write came from; None: nobody wrote it."""
     bound = _bound_origins(trace.threads)
     if array.written_from is None:
         return tuple(bound(number) if number >= 0 else None for number in array.first_writer)
-    return tuple(origin and _in_first_region(origin, bound) for origin in array.written_from)
+    return tuple(origin and _bind_initial_thread(origin, bound) for origin in array.written_from)
 
 
 def used_again_from(
     trace: Trace, array: TracedArray
 ) -> Iterator[tuple[Origin | None, Origin, int]]:
-    """First write, use, and times, as the record's used_again."""
+    """Yield the first write, the use and how often, for pages that were used again."""
     bound = _bound_origins(trace.threads)
     if array.used_again_from is None:
         for (writer, user), times in array.used_again.items():
             yield bound(writer) if writer >= 0 else None, bound(user), times
         return
     for (write, use), times in array.used_again_from.items():
-        yield write and _in_first_region(write, bound), _in_first_region(use, bound), times
+        yield write and _bind_initial_thread(write, bound), _bind_initial_thread(use, bound), times
 
 
 def _mapped(
-    pages: Sequence[frozenset[_User]], of: Callable[[_User], _Named]
+    pages: Sequence[frozenset[_User]], name_of: Callable[[_User], _Named]
 ) -> tuple[frozenset[_Named], ...]:
-    """Return for each page what its users are. Many pages have the same ones, so each set is
-    looked at once."""
-    found = {users: frozenset(map(of, users)) for users in set(pages)}
-    return tuple(found[users] for users in pages)
+    """Return for each page the names of its users. Many pages have the same users, so each set is
+    mapped once."""
+    names = {users: frozenset(map(name_of, users)) for users in set(pages)}
+    return tuple(names[users] for users in pages)
 
 
 def _used_from(array: TracedArray, threads: Sequence[Thread]) -> tuple[frozenset[Origin], ...]:
     bound = _bound_origins(threads)
     if array.used_from is None:
         return _mapped(array.users, bound)
-    return _mapped(array.used_from, lambda origin: _in_first_region(origin, bound))
+    return _mapped(array.used_from, lambda origin: _bind_initial_thread(origin, bound))
 
 
 def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None) -> Uses:
-    """As united_users, by where the uses came from. threads: for older records, in place of each
-    tracing's own."""
+    """Return by array the origins from which each page is used in any of the traces. threads: for
+    older records, in the place of each trace's own. Raises as united_users."""
     united: Uses = {}
     for trace in traces:
-        _check_pages("tracings", {array.name: array.sample for array in trace.arrays}, traces[0])
+        _check_pages(
+            "tracings", {array.name: array.checked_pages for array in trace.arrays}, traces[0]
+        )
         for array in trace.arrays:
             used = _used_from(array, trace.threads if threads is None else threads)
             before = united.get(array.name)
@@ -117,9 +123,10 @@ def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None
 
 
 def worker_of(traces: Sequence[Trace]) -> Callable[[Origin], int]:
-    """Who works at an origin, whatever the thread is called: the thread of the team to which the
-    kit has given its core, beyond the team one for each core. The very thread where it may run on
-    several cores, or where the team has no cores of its own."""
+    """Return a function from an origin to the number that stands for who works there, whatever
+    thread it is: the thread of the team that numalab bound to the origin's core, and for another
+    core a number beyond the team. Where threads may run on several cores, it is the thread's own
+    number."""
     team = traces[0].threads[: traces[0].team] if traces else ()
     of_core = {thread.core: thread.number for thread in team if thread.core >= 0}
     if not team or len(of_core) < len(team):
@@ -133,13 +140,13 @@ def worker_of(traces: Sequence[Trace]) -> Callable[[Origin], int]:
 
 
 def workers(uses: Uses, worker: Callable[[Origin], int]) -> Users:
-    """The users of pages by who works there. worker: of worker_of."""
+    """Return the users of pages as numbers. worker: from worker_of."""
     return {name: _mapped(pages, worker) for name, pages in uses.items()}
 
 
 def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
-    """For each core the first thread that uses pages from it and that no other core has, in the
-    first tracing that has the core; None where threads may move between cores."""
+    """Return for each core the first thread that uses pages from it, and that no other core has,
+    in the first trace with this core; None where threads may move between cores."""
     found: dict[int, int] = {}
     for trace in traces:
         used = [_used_from(array, trace.threads) for array in trace.arrays]
@@ -153,10 +160,13 @@ def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
 
 
 def place_of(traces: Sequence[Trace], numa_nodes: int) -> Callable[[Origin | None], int]:
-    """What has to agree between a write and a use: the NUMA node to which the thread was bound at
-    that moment. With one NUMA node it is the core, named by a thread that uses pages from it, or
-    where threads are not bound to cores the very thread. -1 is nowhere, or that of a
-    thread that may move, and agrees with nothing."""
+    """Return a function from an origin to its place, which has to agree between a page's first
+    write and its use.
+
+    The place is the NUMA node to which the thread was bound at that moment. With one NUMA node it
+    is the core, named by a thread that uses pages from it, or the thread itself where threads are
+    not bound to cores. -1 stands for no place, or a thread that may move; it agrees with nothing.
+    """
     if numa_nodes > 1:
         return lambda origin: -1 if origin is None else origin.numa_node
     of_core = _threads_of_cores(traces)
@@ -174,14 +184,14 @@ def place_of(traces: Sequence[Trace], numa_nodes: int) -> Callable[[Origin | Non
     return place
 
 
-# In the place of a NUMA node, where it is drawn: that of nobody, and of a thread that is bound to
-# no node.
+# Places in pictures: a page that nobody wrote, and a thread that is bound to no NUMA node.
 NOBODY, UNBOUND = -1, -2
 
 
 def drawn_place_of(evidence: Evidence) -> Callable[[Origin | None], int]:
-    """As place_of, or of None for nobody; UNBOUND where it is somebody, and nowhere."""
-    place = place_of([t for t in evidence.of(TRACE) if t.arrays], evidence.numa_nodes)
+    """Return a function from an origin to its place in a picture: as place_of, NOBODY for None,
+    and UNBOUND for a thread without a place."""
+    place = place_of([t for t in evidence.runs_of(TRACE) if t.arrays], evidence.numa_nodes)
 
     def drawn(origin: Origin | None) -> int:
         if origin is None:
@@ -192,21 +202,27 @@ def drawn_place_of(evidence: Evidence) -> Callable[[Origin | None], int]:
 
 
 def unbound_threads(trace: Trace, uses: Uses, evidence: Evidence) -> tuple[int, ...]:
-    """Those that wrote or used pages and are drawn as UNBOUND, in order."""
+    """Return the threads that wrote or used pages and are drawn as UNBOUND, in order."""
     drawn = drawn_place_of(evidence)
-    seen = {origin for array in trace.arrays for origin in written_from(trace, array) if origin}
-    seen |= {use for pages in uses.values() for page in pages for use in page}
-    return tuple(sorted({origin.thread for origin in seen if drawn(origin) == UNBOUND}))
+    origins = {origin for array in trace.arrays for origin in written_from(trace, array) if origin}
+    origins |= {use for pages in uses.values() for page in pages for use in page}
+    return tuple(sorted({origin.thread for origin in origins if drawn(origin) == UNBOUND}))
 
 
 @dataclass(frozen=True)
 class TouchShare:
-    """share: pages first written where they are used, of all traced pages.
+    """How many pages are first written where they are used.
 
-    worst_array: the array with the smallest share, of which writer is the most frequent
-    first writer (-1: nobody) and writer_share its share of the pages. Of those pages
-    stray_share are used from elsewhere, by stray_users. contested_share: pages of the
-    worst array that several places use.
+    Attributes:
+        share: of all traced pages, those first written where they are used.
+        worst_array: the array with the smallest share; array_share has those of all.
+        writer: the most frequent first writer of the worst array; -1: nobody.
+        writer_share: the share of its pages that this thread wrote first.
+        stray_users: threads that use pages of this writer from another place.
+        stray_share: the share of this writer's pages that they use.
+        contested_share: pages of the worst array that several places use.
+        has_writer_moved: whether the writer was bound to one place as it wrote and to another as it
+            used a page.
     """
 
     share: float
@@ -217,13 +233,17 @@ class TouchShare:
     stray_users: tuple[int, ...]
     stray_share: float
     contested_share: float
-    has_writer_moved: bool  # it was bound to one place as it wrote, to another as it used
+    has_writer_moved: bool
 
 
 def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int]) -> TouchShare:
-    """Judges one tracing's first writes against the uses seen in all tracings. place: of place_of.
+    """Compare the first writes of one trace with the uses of all traces.
 
-    A page that is used from several places belongs to none of them.
+    A page that is used from several places is local to none of them.
+
+    Args:
+        uses: from united_uses.
+        place: from place_of.
     """
     good: Counter[str] = Counter()
     contested: Counter[str] = Counter()
@@ -266,16 +286,16 @@ def touch_share(trace: Trace, uses: Uses, place: Callable[[Origin | None], int])
     )
 
 
-# Where chance decides who comes first, two tracings differ in the place of half of the pages or
-# more, since there are at least two places.
+# Where chance decides which thread comes first, two traces differ in the place of at least half of
+# the pages, since there are at least two places.
 LEAST_BY_CHANCE = 0.25
 
 
 def unsteady_share(traces: Sequence[Trace], array: str, numa_nodes: int) -> float:
-    """The share of an array's pages that are not first written by the same thread in all
-    tracings, which hold different threads back: who writes them is whoever comes first. Where
-    they are written from the same place nevertheless, other threads came there, as they do in
-    nested teams: then the share that is not."""
+    """Return the share of an array's pages whose first writer differs between traces, which hold
+    different threads back: whichever thread comes first writes them. Where the pages are written
+    from the same place nevertheless, only other threads came there, as in nested teams; then the
+    share is that of pages written from different places."""
     place = place_of(traces, numa_nodes)
     writes = [
         written_from(trace, traced)
@@ -287,22 +307,20 @@ def unsteady_share(traces: Sequence[Trace], array: str, numa_nodes: int) -> floa
     if not pages:
         return 0.0
     by_place, by_thread = (
-        sum(n for page, n in pages.items() if len(set(map(of, page))) > 1) / pages.total()
-        for of in (place, lambda write: write and write.thread)
+        sum(n for page, n in pages.items() if len(set(map(key, page))) > 1) / pages.total()
+        for key in (place, lambda write: write and write.thread)
     )
     return by_thread if by_place > LEAST_BY_CHANCE else by_place
 
 
-# A thread beyond the team counts as one of it where it uses such a part of an equal share.
+# A thread beyond the team counts as part of it if it uses such a part of an equal share.
 LEAST_USED = 0.05
 
 
 def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
-    """For each thread its share of the used pages over an equal share: of the team, and of those
-    beyond it that use more than a page here and there.
-
-    A page with several users is divided among them.
-    """
+    """Return for each thread its share of the used pages over an equal share. Threads beyond the
+    team count if they use LEAST_USED of an equal share; a page with several users is divided among
+    them."""
     used: dict[int, float] = dict.fromkeys(range(team), 0.0)
     total = 0
     for pages in users.values():
@@ -315,9 +333,9 @@ def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
 
 
 def shown_trace(evidence: Evidence) -> tuple[Trace, Uses] | None:
-    """The tracing that judges worst, which is the one to look at, and from where the pages were
-    used in any of them; None where nothing was traced."""
-    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
+    """Return the trace with the smallest share of pages first written where they are used, and the
+    uses of all traces; None where nothing was traced."""
+    traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
     if not traces:
         return None
     uses = united_uses(traces)
@@ -327,9 +345,17 @@ def shown_trace(evidence: Evidence) -> tuple[Trace, Uses] | None:
 
 @dataclass(frozen=True)
 class LocalShare:
-    """share: pages that live on the NUMA node of their user; of the worst array the NUMA
-    node that holds most of it, the share of its pages there, and of those that several NUMA
-    nodes use. unbound_users: threads that use pages and may run on several NUMA nodes."""
+    """How many pages are on the NUMA node of their user.
+
+    Attributes:
+        share: of all pages, those on the NUMA node of their user.
+        worst_array: the array with the smallest share.
+        crowded_node: the NUMA node that holds most of the worst array; -1: it is absent.
+        crowded_share: the share of its pages there.
+        contested_share: the share of its pages that several NUMA nodes use.
+        absent: pages of all arrays that are not in memory.
+        unbound_users: threads that use pages and may run on several NUMA nodes.
+    """
 
     share: float
     worst_array: str
@@ -341,11 +367,15 @@ class LocalShare:
 
 
 def local_share(placement: Placement, traces: Sequence[Trace]) -> LocalShare | None:
-    """None when the system told nothing of residency. Absent pages are not local. Raises
-    NumalabError where the tracings, or they and the placement, are not of the same pages."""
+    """Return how many pages are local; absent ones are not. None if the system does not report
+    residency.
+
+    Raises:
+        NumalabError: The traces, or traces and placement, are not of the same pages.
+    """
     if placement.residency is None:
         return None
-    _check_pages("placement", placement.samples, traces[0])
+    _check_pages("placement", placement.checked_pages, traces[0])
     uses = united_uses(traces, placement.threads)
     using = {use for pages in uses.values() for page in pages for use in page}
     good: Counter[str] = Counter()
@@ -368,15 +398,15 @@ def local_share(placement: Placement, traces: Sequence[Trace]) -> LocalShare | N
     )
 
 
-def is_written_unbound(trace: Trace, placement: Placement, found: LocalShare) -> bool:
-    """Whether most of the worst array was written by the initial thread and yet sits on another
-    NUMA node than that thread's. A runtime may bind that thread no sooner than in its first
-    parallel region (libomp does): pages that it writes before go wherever it happened to run."""
+def is_written_unbound(trace: Trace, placement: Placement, local: LocalShare) -> bool:
+    """Return whether the initial thread wrote most of the worst array, which nevertheless is on
+    another NUMA node than that thread's. A runtime may bind the thread no sooner than in its first
+    parallel region (libomp does): pages that it writes before are wherever it happened to run."""
     home = numa_nodes_of(placement.threads)(0)
-    written = next(a.first_writer for a in trace.arrays if a.name == found.worst_array)
+    written = next(a.first_writer for a in trace.arrays if a.name == local.worst_array)
     return (
-        min(home, found.crowded_node) >= 0
-        and home != found.crowded_node
-        and found.crowded_share > 0.5
+        min(home, local.crowded_node) >= 0
+        and home != local.crowded_node
+        and local.crowded_share > 0.5
         and written.count(0) > len(written) / 2
     )

@@ -1,7 +1,7 @@
 """How evenly a team shares its work, by the CPU time of its threads. Pure functions.
 
-CPU time is not work: a thread that waits by spinning has it, too. So what the whole team takes is
-held against what the same kernel takes with one thread, beside it and in turns with it."""
+CPU time is not work: a thread that waits by spinning has it, too. So the CPU time of the whole team
+is compared with that of the same kernel with one thread, which is run in turns with it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Literal
 
 from numalab.evidence.record import CpuTime, Placement
 
-# What disturbs a look and can't be seen, such as a host that does not tell what it takes, seldom
-# comes so often.
+# Disturbances that can't be observed, such as steal time that a hypervisor does not report, seldom
+# spoil so many runs.
 LEAST_AGAINST = 3
-LEAST_FOR = 2  # the median of three looks, whatever the third would say
-# Of the share that is asked for, what has to be left of a team's when what it takes beyond one
-# thread's CPU time is taken for waiting: a loop of 0.75 that spins until it has 0.9 keeps 0.75.
+LEAST_FOR = 2  # the median of three runs, whatever the third would show
+# The part of the required share that has to be left of a team's share once the CPU time that it
+# takes beyond one thread's is counted as waiting: a loop of 0.75 that spins until it has 0.9 keeps
+# 0.75.
 LEAST_USEFUL = 0.92
-# So many times one thread's CPU time is more than two looks at the same differ by.
+# Two runs of the same kernel differ by less than this factor.
 LEAST_INFLATION = 1.1
-# How many times one thread's CPU time a team may take, where the solution's takes as much as
-# one thread. In between: chunks of one row, which threads contend for (1.05 to 1.1 with two), and
-# a triangle in two static parts whose early thread spins until nine tenths are reached (1.35;
-# with more threads more). grader/bench/work_share.py measures both.
+# How many times one thread's CPU time a team may take, where the reference solution's takes as
+# much as one thread. Measured: 1.05 to 1.1 with two threads for chunks of one row, for which
+# threads contend; 1.35, and more with more threads, for a triangle in two static parts whose early
+# thread spins until nine tenths are reached (grader/bench/work_share.py).
 MOST_INFLATION = 1.2
 # A thread beyond the team counts as one of it where it works for such a part of the longest's time.
 LEAST_AT_WORK = 0.05
@@ -37,38 +38,44 @@ Says = Literal["even", "uneven", "spins"]
 
 @dataclass(frozen=True)
 class WorkShare:
-    """of_thread: of the time that the calls take, by the longest thread of each, the part in
-    which a thread works; with the threads of the team that never started, and those that have
-    ended as one behind all others. share: the team's
-    mean, or that of all that ran. ran: those that worked, where they are more than the team, else
-    the team. most_share: what it would be, had every thread worked while it was kept from its core,
-    for as long as the longest worked. busiest: the thread that was the longest for most of the
-    time. inflation: how many times the CPU time of one thread the team takes; None: nobody
-    looked."""
+    """How evenly one run shared its work. Shares are of the time that the calls take, which is that
+    of the longest thread of each call.
 
-    of_thread: tuple[float, ...]
+    Attributes:
+        thread_shares: the share in which each thread works. Threads of the team that never started
+            have 0; threads that have ended are put together as the last one.
+        share: mean of the team, or of all threads that worked where those are more.
+        most_share: the same, had every thread worked while it was kept from its core, for at most
+            as long as the longest worked.
+        busiest: number of the thread that was the longest for most of the time.
+        inflation: the team's CPU time over that of one thread; None: not measured.
+        ran: number of threads that `share` is a mean of.
+    """
+
+    thread_shares: tuple[float, ...]
     share: float
     most_share: float
     busiest: int
     inflation: float | None = None
     ran: int = 0
 
-    def over(self, inflation_of_solution: float) -> float:
-        """How many times the CPU time of one thread the team takes, beside the solution's."""
+    def relative_inflation(self, inflation_of_solution: float) -> float:
+        """Return the team's inflation over that of the reference solution."""
         return (self.inflation or 1.0) / inflation_of_solution
 
 
 def inflation_of(run: Placement) -> float | None:
-    """How many times one thread's CPU time a team takes; None: nobody looked."""
-    one = run.one_thread
-    return one.team_cpu_s / one.cpu_s if one is not None and one.cpu_s else None
+    """Return a team's CPU time over that of one thread; None: not measured."""
+    single = run.single_thread
+    return single.team_cpu_s / single.cpu_s if single is not None and single.cpu_s else None
 
 
-def _with_ended(run: Placement) -> tuple[CpuTime, ...]:
-    """Threads that were there after the calls, and those that were not, taken together: how they
-    shared their work nobody has seen, and a kernel that starts threads of its own and has them end
-    is not even by what the rest does."""
-    threads, ended_s = run.cpu_time, run.one_thread.ended_cpu_s if run.one_thread else 0.0
+def _include_ended(run: Placement) -> tuple[CpuTime, ...]:
+    """Return the times of the threads that still existed after the calls, and one entry for all
+    others together: how those shared their work is unknown, and a kernel whose own threads end is
+    not even because the rest is."""
+    single = run.single_thread
+    threads, ended_s = run.cpu_time, 0.0 if single is None else single.ended_cpu_s
     longest_s = sum(thread.longest_s for thread in threads)
     if ended_s <= LEAST_ENDED * longest_s:
         return threads
@@ -79,9 +86,9 @@ def _with_ended(run: Placement) -> tuple[CpuTime, ...]:
 
 
 def work_share(run: Placement) -> WorkShare:
-    """Of one look at a team; threads that never started count as idle, and so do others beyond
-    the team that work at all."""
-    threads = _with_ended(run)
+    """Return how one run of a team shared its work. Threads that never started count as idle, and
+    threads beyond the team count if they work at all."""
+    threads = _include_ended(run)
     longest_s = sum(thread.longest_s for thread in threads)
     at_work = sum(thread.cpu_s >= LEAST_AT_WORK * longest_s for thread in threads)
     idle = max(0, run.team - len(threads))
@@ -91,9 +98,9 @@ def work_share(run: Placement) -> WorkShare:
         return spent_s / longest_s if longest_s > 0 else 0.0
 
     return WorkShare(
-        of_thread=tuple(of_longest(thread.cpu_s) for thread in threads) + (0.0,) * idle,
+        thread_shares=tuple(of_longest(thread.cpu_s) for thread in threads) + (0.0,) * idle,
         share=of_longest(sum(thread.cpu_s for thread in threads) / team),
-        most_share=of_longest(sum(thread.busy_s for thread in threads) / team),
+        most_share=of_longest(sum(thread.demand_s for thread in threads) / team),
         busiest=max(range(len(threads)), key=[thread.longest_s for thread in threads].__getitem__),
         inflation=inflation_of(run),
         ran=team,
@@ -101,76 +108,90 @@ def work_share(run: Placement) -> WorkShare:
 
 
 def solution_inflation(runs: Sequence[Placement]) -> float:
-    """What the solution's teams take of one thread's CPU time, on this node just now: where one
-    thread runs faster than several, it is more than once. 1 where nobody looked, and at least."""
-    told = [found for found in map(inflation_of, runs) if found is not None]
-    return max(1.0, median(told)) if told else 1.0
+    """Return the median inflation of the reference solution's runs, 1 at least, and 1 where it was
+    not measured. It is more where one thread runs faster than each of several."""
+    known = [inflation for inflation in map(inflation_of, runs) if inflation is not None]
+    return max(1.0, median(known)) if known else 1.0
 
 
 @dataclass(frozen=True)
-class Looks:
-    """What several looks say together. look: the one in the middle of those that say what all
-    say, or of all. says: None: not decided. inflation_of_solution: see solution_inflation.
-    is_told: whether one of them says anything."""
+class SharingConsensus:
+    """What several runs show together.
 
-    look: WorkShare
+    Attributes:
+        typical: the median, by share, of the runs that agree with `says`, or of all.
+        says: what they show; None: undecided.
+        inflation_of_solution: see solution_inflation.
+        is_informative: whether at least one run shows anything.
+    """
+
+    typical: WorkShare
     says: Says | None
     inflation_of_solution: float
-    is_told: bool
+    is_informative: bool
 
     @property
-    def over(self) -> float:
-        return self.look.over(self.inflation_of_solution)
+    def relative_inflation(self) -> float:
+        """Return the typical run's inflation over that of the reference solution."""
+        return self.typical.relative_inflation(self.inflation_of_solution)
 
 
 def _says(
-    look: WorkShare, at_least: float, of_solution: float, asks_one_thread: bool
+    run: WorkShare, min_share: float, reference_inflation: float, needs_single_thread: bool
 ) -> Says | None:
-    """Of one look. Whatever a team's threads would have done while they were kept from their
-    cores, spinning is no work; and a look that does not tell of one thread can't speak for it."""
-    if asks_one_thread and look.over(of_solution) > MOST_INFLATION:
+    """Return what one run shows; None: nothing. Spinning is no work, whatever the threads would
+    have done while they were kept from their cores; and without a run of one thread nothing speaks
+    for a kernel that needs one."""
+    relative = run.relative_inflation(reference_inflation) if needs_single_thread else 1.0
+    if relative > MOST_INFLATION:
         return "spins"
-    if look.most_share < at_least:
+    if run.most_share < min_share:
         return "uneven"
-    if look.share < at_least or (asks_one_thread and look.inflation is None):
+    if run.share < min_share or (needs_single_thread and run.inflation is None):
         return None
-    over = look.over(of_solution) if asks_one_thread else 1.0
-    least = LEAST_USEFUL * at_least * max(over, 1.0)
-    if look.share < least:
-        is_kept_away = min(look.most_share, 1.0) >= least  # what is missing others have taken
-        return "spins" if over > LEAST_INFLATION and not is_kept_away else None
+    least = LEAST_USEFUL * min_share * max(relative, 1.0)
+    if run.share < least:
+        is_kept_away = min(run.most_share, 1.0) >= least  # others have taken what is missing
+        return "spins" if relative > LEAST_INFLATION and not is_kept_away else None
     return "even"
 
 
-def judged_looks(
+def judge_sharing(
     runs: Sequence[Placement],
-    at_least: float,
+    min_share: float,
     solution: Sequence[Placement] = (),
     *,
-    asks_one_thread: bool = True,
-) -> Looks:
-    """What looks at a kernel say, and others at the solution that were taken in turns with them:
-    what most of them say that say anything, of two for it and of three against it. The others are
-    those in which other load kept threads from their cores; their number says nothing of it."""
-    of_solution = solution_inflation(solution)
-    looks = [work_share(run) for run in runs]
-    said = [_says(look, at_least, of_solution, asks_one_thread) for look in looks]
-    even, against = said.count("even"), said.count("uneven") + said.count("spins")
+    needs_single_thread: bool = True,
+) -> SharingConsensus:
+    """Return what several runs of a kernel show together: what most of those show that show
+    anything, where at least two speak for it or three against it. The others are runs in which
+    other load kept threads from their cores; their number says nothing of the kernel.
+
+    Args:
+        runs: runs of the kernel, at least one.
+        min_share: required share, 0 to 1.
+        solution: runs of the reference solution, made in turns with these.
+        needs_single_thread: whether CPU time has to be compared with that of one thread.
+    """
+    reference = solution_inflation(solution)
+    shares = [work_share(run) for run in runs]
+    shown = [_says(share, min_share, reference, needs_single_thread) for share in shares]
+    even, against = shown.count("even"), shown.count("uneven") + shown.count("spins")
     says: Says | None = None
     if even > against and even >= LEAST_FOR:
         says = "even"
     elif against > even and against >= LEAST_AGAINST:
-        says = "spins" if said.count("spins") >= said.count("uneven") else "uneven"
-    told = any(word is not None for word in said)
-    middle = [look for look, word in zip(looks, said, strict=True) if word == says or says is None]
-    middle.sort(key=lambda look: look.share)
-    return Looks(middle[len(middle) // 2], says, of_solution, told)
+        says = "spins" if shown.count("spins") >= shown.count("uneven") else "uneven"
+    is_informative = any(word is not None for word in shown)
+    agreeing = [s for s, word in zip(shares, shown, strict=True) if word == says or says is None]
+    agreeing.sort(key=lambda share: share.share)
+    return SharingConsensus(agreeing[len(agreeing) // 2], says, reference, is_informative)
 
 
 def speaks_against(
-    run: Placement, at_least: float, solution: Sequence[Placement], *, asks_one_thread: bool
+    run: Placement, min_share: float, solution: Sequence[Placement], *, needs_single_thread: bool
 ) -> Says | None:
-    """Why one look does, None: it does not."""
-    of_solution = solution_inflation(solution)
-    says = _says(work_share(run), at_least, of_solution, asks_one_thread)
+    """Return in which way one run speaks against a kernel; None: it does not."""
+    reference = solution_inflation(solution)
+    says = _says(work_share(run), min_share, reference, needs_single_thread)
     return None if says == "even" else says

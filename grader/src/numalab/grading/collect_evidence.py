@@ -13,8 +13,8 @@ from numalab.errors import NumalabError
 from numalab.evidence.kinds import (
     ANOTHER_TEAM,
     CHECK,
-    LOOKS,
-    ON_LINK,
+    LINK_RUN,
+    OBSERVED_KINDS,
     PLACEMENT,
     RACE,
     STORES,
@@ -54,12 +54,12 @@ def gather_evidence(grading: Grading) -> None:
         with grading.spending("evidence"):
             is_checked = grading.machine is not None
             if not planner.is_checked_locally(grading.lab, part):
-                if is_checked and is_needed(ON_LINK, grading.lab, part):
+                if is_checked and is_needed(LINK_RUN, grading.lab, part):
                     run_on_link(grading, part)
                 continue
             if not is_checked and not _check(grading, part, prefix):
                 continue
-            kinds = [kind for kind in LOOKS if _is_needed(grading, kind, part)]
+            kinds = [kind for kind in OBSERVED_KINDS if _is_needed(grading, kind, part)]
             if STORES in kinds and not _has_instrumented_kernel(grading):
                 kinds.remove(STORES)
             if kinds:
@@ -77,7 +77,7 @@ def gather_evidence(grading: Grading) -> None:
 
 
 def _is_needed(grading: Grading, kind: Kind[Any], part: str | None) -> bool:
-    only_elsewhere = kind.there_only if grading.machine is None else kind.here_only
+    only_elsewhere = kind.is_vm_only if grading.machine is None else kind.is_local_only
     return is_needed(kind, grading.lab, part) and not only_elsewhere
 
 
@@ -86,7 +86,7 @@ def run_once(
 ) -> bool:
     """Make one run of one of numalab's own kernels. team: number of threads; None: as for
     submissions. Returns whether it came to its end. Raises Interrupted and NumalabError."""
-    more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.looks[0]
+    more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
     facts = {"whole": True} if kind is WHOLE_TRACE else {}
     return _run(grading, kind, role, part, *more, team=team, **facts)
 
@@ -165,8 +165,8 @@ def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | No
     for kind in kinds:
         if not planner.needs_run(kind, grading.lab, grading.evidence, part):
             continue
-        for options in kind.looks:
-            most = kind.most_looks if role == SUBMISSION else 1
+        for options in kind.run_options:
+            most = kind.max_runs if role == SUBMISSION else 1
             for _ in range(most):
                 more = _comparison_options(grading, kind, part)
                 if not _run(grading, kind, role, part, *options, *more):
@@ -240,11 +240,11 @@ def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> No
 def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | None) -> None:
     """Run numalab's own kernels just before the submission, for kinds that compare with them: what
     a kernel may use, such as huge pages, may have run out, and then for both."""
-    compared = [kind for kind in kinds if kind.beside and grading.machine is None]
+    compared = [kind for kind in kinds if kind.baselines and grading.machine is None]
     if compared:
-        grading.build_own(*{role for kind in compared for role in kind.beside})
+        grading.build_own(*{role for kind in compared for role in kind.baselines})
     for kind in compared:
-        for role in kind.beside:
+        for role in kind.baselines:
             _run(grading, kind, role, part)
 
 
@@ -259,8 +259,12 @@ def _observe_control(grading: Grading, part: str | None) -> None:
         return  # there is nothing to compare with, which timing will report
     grading.progress(f"looking at the solution{grading.place_words}, to compare")
     before = len(grading.record.runs)
-    control = grading.evidence.of_parts(part).as_control()
-    kinds = [kind for kind in LOOKS if _is_needed(grading, kind, part) and not control.of(kind)]
+    control = grading.evidence.select_parts(part).control_evidence()
+    kinds = [
+        kind
+        for kind in OBSERVED_KINDS
+        if _is_needed(grading, kind, part) and not control.runs_of(kind)
+    ]
     with grading.spending("evidence"):
         _observe(grading, kinds, SOLUTION, part)
     grading.keep_for_others(name, grading.record.runs[before:])
@@ -304,9 +308,9 @@ def _search_races(grading: Grading, part: str | None) -> None:
 def sanitizers_own_error(evidence: Evidence) -> str:
     """Return ThreadSanitizer's message where it ended numalab's own kernel without a data race, as
     where a machine lacks address space; empty: it did not."""
-    for race in evidence.of(RACE, SOLUTION):
+    for race in evidence.runs_of(RACE, SOLUTION):
         printed = str(race.outcome.detail.get("printed", ""))
-        if not race.outcome.ok and not race.found:
+        if not race.outcome.ok and not race.has_race:
             lines = [line for line in printed.splitlines() if "ThreadSanitizer" in line]
             if lines:
                 return shortened(re.sub(r"^=*\d*=*\w*: *", "", lines[0]).rstrip("."), 160)
@@ -387,8 +391,8 @@ def observe_predicted(grading: Grading) -> None:
     }
     with grading.spending("predictions"):
         for kind, role, part in sorted(required, key=lambda run: (run[0].name, run[1])):
-            evidence = grading.evidence.of_parts(part)
-            if not any(run.outcome.ok for run in evidence.of(kind, role)):
+            evidence = grading.evidence.select_parts(part)
+            if not any(run.outcome.ok for run in evidence.runs_of(kind, role)):
                 _observe_predicted(grading, kind, role, part)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from numalab.evidence.record import Evidence, Json, Seen
+from numalab.evidence.record import Evidence, EvidenceByPlace, Json
 from numalab.judging.quantities import ScoredPredictions, scored_predictions
 from numalab.judging.timing_account import TimingAccount, add_timing
 from numalab.judging.verdict import Verdict
@@ -23,7 +23,7 @@ class GradedKernel:
 
     lab: Lab  # the lab
     verdict: Verdict  # over all machines
-    evidence_by_place: Seen  # name and evidence of each machine, this one first
+    evidence_by_place: EvidenceByPlace  # name and evidence of each machine, this one first
     accounts: Sequence[TimingAccount]  # of the criteria that were timed
     unchanged: bool = False  # all of it is starting code
     again: str = ""  # what to do about undecided times; empty: nothing

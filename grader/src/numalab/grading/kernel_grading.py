@@ -34,11 +34,11 @@ from numalab.evidence.format import (
     SCHEMA_VERSION,
     Build,
     BuildFacts,
+    GradingRecord,
     HandedText,
-    SessionRecord,
     ShownMachine,
 )
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import Parsed
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Evidence, Json, Kind
 from numalab.evidence.refused import recorded_node
@@ -47,7 +47,7 @@ from numalab.evidence.repeats import (
     doubted,
     ended_at_start,
     excuse_submission,
-    failed_for_kit,
+    numalab_failures,
     outcomes,
     paused_s,
     why_again,
@@ -125,7 +125,7 @@ class Grading:
     explanation: str = ""  # what the student writes about the result
     # Runs of numalab's own programs that serve all kernels of a call, by name.
     controls: dict[str, list[AnyRunRecord]] = field(default_factory=dict)
-    record: SessionRecord = field(init=False)  # the record so far
+    record: GradingRecord = field(init=False)  # the record so far
     parsed: Parsed = field(default_factory=dict)  # evidence of its runs, as far as it has been read
     spent_s: dict[str, float] = field(default_factory=dict)  # seconds by activity
     paused_s: float = 0.0  # how long the machine stood still while the monitor ran
@@ -144,7 +144,7 @@ class Grading:
         known: dict[str, Any] = {
             "language": self.language, "variant": self.variant, "size": self.effort.size,
         }  # fmt: skip
-        self.record = SessionRecord(
+        self.record = GradingRecord(
             **known,
             schema=SCHEMA_VERSION,
             kit_version=numalab.__version__,
@@ -332,7 +332,7 @@ class Grading:
             except monitor.NoRecord as error:
                 lost = str(error)
             if record is not None and (
-                self.is_held_up or not (failed_for_kit(record) or ended_at_start(record))
+                self.is_held_up or not (numalab_failures(record) or ended_at_start(record))
             ):
                 if attempt > 1 and isinstance(record, TimingRun):
                     record.second_try = True
@@ -354,7 +354,7 @@ class Grading:
                 break
             if record is not None:
                 record.tried_again = "kit_failed"
-            if kind is not GENERATION:
+            if kind is not TIMED_ROUND:
                 self.retried.add(retry)
             self.progress(f"once more, since {_WHY_AGAIN['kit_failed']}{self.place_words}")
         return record
@@ -364,7 +364,7 @@ class Grading:
         late or disturbed. Records of the runs before it are kept, too. A repeated round of timing
         is marked (`second_try`) where its repetition could be the submission's doing. Raises
         Interrupted and NumalabError."""
-        is_round = kind is GENERATION
+        is_round = kind is TIMED_ROUND
         pauses, is_repeated, is_second_try, self.is_held_up = 0, False, False, False
         while True:
             record = monitor.run_monitor(self.installation, self.lab, run, self.place)
@@ -433,7 +433,7 @@ class Grading:
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()
-            write_json(self.results / RECORD, read_record.as_json(self.record), indent=None)
+            write_json(self.results / RECORD, read_record.record_json(self.record), indent=None)
             write_json(self.results / "verdict.json", verdict.json_data())
         except OSError as error:
             raise NumalabError(

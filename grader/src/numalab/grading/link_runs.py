@@ -21,7 +21,13 @@ from pathlib import Path
 
 from numalab.errors import NumalabError
 from numalab.evidence.record import SOLUTION, SUBMISSION, Json
-from numalab.evidence.run_formats import SLOT_BYTES, JobEnd, LinkJob, OutcomeRecord, WrongItem
+from numalab.evidence.run_formats import (
+    SLOT_BYTES,
+    JobEnd,
+    LinkJob,
+    OutcomeRecord,
+    TransferMismatch,
+)
 from numalab.grading.kernel_grading import Grading
 from numalab.harness.build import LINK_JOB, build_targets
 from numalab.judging import planner
@@ -78,7 +84,7 @@ def draw_payload(count: int) -> Payload:
     return Payload(lengths, os.urandom(count * SLOT_BYTES))
 
 
-def compare(payload: Payload, got: bytes) -> tuple[int, WrongItem | None]:
+def compare(payload: Payload, got: bytes) -> tuple[int, TransferMismatch | None]:
     """Count the items that are not as they should be. Returns their number and the first one. got:
     lengths and slots, as Payload.content has them; what is missing at the end is wrong."""
     count = len(payload.lengths)
@@ -97,7 +103,7 @@ def compare(payload: Payload, got: bytes) -> tuple[int, WrongItem | None]:
             pairs = zip(slots[used], payload.slots[used], strict=True)
             byte = next((byte for byte, (one, other) in enumerate(pairs) if one != other), None)
             number = None if byte is None else byte // NUMBER_BYTES
-            first = WrongItem(
+            first = TransferMismatch(
                 item=item, length=lengths[item], expected_length=length, number=number
             )
     return wrong, first

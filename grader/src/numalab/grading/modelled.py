@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from numalab.errors import NumalabError, UserError
-from numalab.evidence.record import Evidence, Seen
+from numalab.evidence.record import Evidence, EvidenceByPlace
 from numalab.installation import Installation
 from numalab.judging.places import LOCAL
 from numalab.judging.verdict import Verdict
@@ -17,7 +17,7 @@ from numalab.modelling.speedups import ModelledSpeedup, extrapolate, modelled_sp
 
 
 def model_ungradable(
-    installation: Installation, lab: Lab, verdict: Verdict, place_evidence: Seen
+    installation: Installation, lab: Lab, verdict: Verdict, place_evidence: EvidenceByPlace
 ) -> tuple[ModelledSpeedup, ...]:
     """Model each timing criterion that this machine can't grade for lack of NUMA nodes: on each
     machine of the gallery on which the kernel was observed, and extrapolated to those that the lab
@@ -31,7 +31,7 @@ def model_ungradable(
 
 
 def model_all(
-    installation: Installation, lab: Lab, place_evidence: Seen
+    installation: Installation, lab: Lab, place_evidence: EvidenceByPlace
 ) -> tuple[ModelledSpeedup, ...]:
     """Model all timing criteria that need several NUMA nodes, as model_ungradable, whatever this
     machine can grade."""
@@ -40,7 +40,10 @@ def model_all(
 
 
 def _modelled(
-    installation: Installation, lab: Lab, criteria: Iterable[Criterion], place_evidence: Seen
+    installation: Installation,
+    lab: Lab,
+    criteria: Iterable[Criterion],
+    place_evidence: EvidenceByPlace,
 ) -> tuple[ModelledSpeedup, ...]:
     known = known_names(installation)
     vms = [(where, evidence) for where, evidence in place_evidence if where in known]

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import msgspec
 
 from numalab.errors import Interrupted, NumalabError
-from numalab.evidence.kinds import LIGHTSPEED, SATURATION
+from numalab.evidence.kinds import REFERENCE_LOOPS, SATURATION
 from numalab.evidence.mixes import read_thread_rates
 from numalab.evidence.record import SUBMISSION, Json, Kind
 from numalab.evidence.run_formats import (
@@ -167,7 +167,7 @@ def _probed(
     command = [
         str(grading.installation.probe),
         "mixes",
-        f"loops={','.join(mix.as_argument for mix in loops)}",
+        f"loops={','.join(mix.argument for mix in loops)}",
         f"bytes={run.array_bytes}",
         f"arrays={run.arrays}",
         f"repetitions={REPETITIONS}",
@@ -196,7 +196,7 @@ def _probed(
 class _UnseenLoops(_Rates[ReferenceRatesRun]):
     """Loops that rates are worked out of, and loops that are predicted, in one process."""
 
-    kind = LIGHTSPEED
+    kind = REFERENCE_LOOPS
     what = "timing loops that are to be predicted"
 
     def __init__(self, grading: Grading) -> None:

@@ -12,7 +12,7 @@ from msgspec import UnsetType
 
 from numalab.errors import NumalabError, UserError
 from numalab.evidence import read_record
-from numalab.evidence.format import OtherPlaces, SessionRecord, ShownMachine
+from numalab.evidence.format import GradingRecord, OtherPlaces, ShownMachine
 from numalab.evidence.record import Evidence, Json
 from numalab.files import MIB, NotPlain, read_plain_text
 from numalab.grading.explanation import read_explanation
@@ -46,7 +46,7 @@ class StoredGrading:
 
     path: Path  # its folder
     lab: Lab  # the lab, as it is declared now
-    record: SessionRecord  # of the machine itself
+    record: GradingRecord  # of the machine itself
     local: Evidence  # evidence of the machine itself
     vms: Mapping[str, Evidence]  # evidence of virtual machines, by name
     machines: Mapping[str, ShownMachine]  # what each of them stands for, by name
@@ -114,7 +114,7 @@ def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = Fals
     return StoredGrading(file.parent, lab, record, local, vms, machines, other_places)
 
 
-def _read(file: Path, is_foreign: bool) -> SessionRecord:
+def _read(file: Path, is_foreign: bool) -> GradingRecord:
     try:
         text = read_plain_text(file, _MOST_BYTES, follow_links=True)
         data: Any = json.loads(text)
@@ -151,7 +151,7 @@ def _cleaned(data: Json) -> Json:
     return cleaned
 
 
-def _check_texts(record: SessionRecord, file: Path) -> None:
+def _check_texts(record: GradingRecord, file: Path) -> None:
     """Check that hand-ins in a record that someone else may have written can be parsed. Raises
     UserError."""
     for handed in record.handed_in:
@@ -160,7 +160,7 @@ def _check_texts(record: SessionRecord, file: Path) -> None:
             raise UserError(f"{file} is damaged: {shown(handed.file)} in it {why}")
 
 
-def _parsed(record: SessionRecord, file: Path) -> Evidence:
+def _parsed(record: GradingRecord, file: Path) -> Evidence:
     try:
         return read_record.evidence_of(record)
     except _BAD as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from numalab.errors import NumalabError
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import CONTROL, PROBE, SOLUTION, SUBMISSION, Evidence, Json
 from numalab.grading import handed_files, mpi_runs
 from numalab.grading.kernel_grading import Grading
@@ -131,7 +131,7 @@ def _time_round(
     cut = ["--cut", f"{SUBMISSION}:{cut_s:g}"] if cut_s is not None else []
     facts: dict[str, Any] = {} if timed.slow is None else {"slow": timed.slow}
     options = [*options_of(roles), *cut]
-    grading.run(GENERATION, options, environment, baseline=baseline, **facts)
+    grading.run(TIMED_ROUND, options, environment, baseline=baseline, **facts)
 
 
 def take_times(grading: Grading) -> None:
@@ -194,7 +194,7 @@ def _take_times_of(grading: Grading, timed: Timed, setup: _Setup, roles: Sequenc
         timed_roles = (*roles, *((CONTROL,) if counted >= least else setup.extra_roles))
         _time_round(grading, timed, setup, timed_roles, cut_s, effort.repeat_share(counted))
         evidence = grading.evidence
-        for generation in evidence.of(GENERATION)[-1:]:
+        for generation in evidence.runs_of(TIMED_ROUND)[-1:]:
             extra_s += sum(generation.taken_s.get(role, 0.0) for role in setup.extra_roles)
         spent_s = time.monotonic() - start - (grading.paused_s - paused_before_s) - extra_s
         if grading.is_held_up or planner.timing_is_decided(lab, evidence, timed):

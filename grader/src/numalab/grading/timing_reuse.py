@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 from numalab.errors import NumalabError
-from numalab.evidence.format import EarlierTimes, HandedText, SessionRecord
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.format import EarlierTimes, GradingRecord, HandedText
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import load_record
 from numalab.evidence.record import Json
 from numalab.evidence.repeats import outcomes, why_left_out
@@ -85,7 +85,7 @@ def fingerprints(
     node: Json,
     effort: Effort,
     threads: int,
-    record: SessionRecord,
+    record: GradingRecord,
 ) -> tuple[str, ...]:
     """Return the fingerprint of a grading's times, and behind it those that it would have with
     versions of numalab that are proved equal (numalab_digests.known_as).
@@ -137,11 +137,11 @@ def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
     return Earlier()
 
 
-def _times_of(record: SessionRecord) -> Earlier:
+def _times_of(record: GradingRecord) -> Earlier:
     runs = [
         run
         for run in record.runs
-        if isinstance(run, TimingRun) and why_left_out(GENERATION, run) is None
+        if isinstance(run, TimingRun) and why_left_out(TIMED_ROUND, run) is None
     ]
     if any(outcome.status != "ok" for run in runs for outcome in outcomes(run)):
         return Earlier()

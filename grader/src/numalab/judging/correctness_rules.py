@@ -28,13 +28,13 @@ from numalab.labs.declaration import Criterion, Lab
 def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the wrong elements of the results of all runs. A run that did not come to its end fails
     it, too."""
-    for run in evidence.of(STORES):
+    for run in evidence.runs_of(STORES):
         if run.overrun is not None:  # what is wrong then may come of it
             beside = judge_teams(criterion, evidence, run)
             assert beside is not None
             return beside
     bad = first_bad(outcomes(evidence))
-    wrong = sum(results.wrong for results, *_ in all_results(evidence))
+    wrong = sum(results.mismatches for results, *_ in all_results(evidence))
     for results, n, ranks in all_results(evidence):
         why = explain.results(results, n, evidence.language, ranks)
         if why is not None:
@@ -53,13 +53,13 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
     if bad is not None:
         ended = explain_by_team(unusable(criterion, bad, evidence), evidence)
         return replace(ended, began_in=end_origin(lab, bad))
-    for run in evidence.of(STORES):
+    for run in evidence.runs_of(STORES):
         team = judge_teams(criterion, evidence, run)
         if team is not None:
             return team
     if evidence.monitor_lost is not None:
         return not_measured(criterion, evidence)
-    if unseen(lab, criterion, [check.part for check in evidence.of(CHECK)]):
+    if unseen(lab, criterion, [check.part for check in evidence.runs_of(CHECK)]):
         return not_measured(criterion, evidence)
     return verdict_on(
         criterion,
@@ -74,15 +74,15 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
 def doubtful_races(evidence: Evidence) -> list[Race]:
     """Return the searches for data races that prove nothing: of parts in which no search came to
     its end and found the race that numalab makes as a test."""
-    races = evidence.of(RACE)
+    races = evidence.runs_of(RACE)
     well = {race.part for race in races if race.outcome.ok and race.searched is not False}
-    return [race for race in races if not race.found and race.part not in well]
+    return [race for race in races if not race.has_race and race.part not in well]
 
 
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict on a doubtful search: numalab's fault, unless a search in the solution
     worked."""
-    control = [run for run in evidence.of(RACE, SOLUTION) if run.part == race.part]
+    control = [run for run in evidence.runs_of(RACE, SOLUTION) if run.part == race.part]
     is_ours = not any(run.outcome.ok and run.searched for run in control)
     if race.outcome.ok:
         why = (
@@ -107,16 +107,16 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     if evidence.race_error is not None:
         return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
-    for race in evidence.of(RACE):
-        if race.found:
+    for race in evidence.runs_of(RACE):
+        if race.has_race:
             return verdict_on(
                 criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
             )
     for race in doubtful_races(evidence):
         return _not_searched(criterion, race, evidence)
-    if unseen(lab, criterion, [race.part for race in evidence.of(RACE)]):
+    if unseen(lab, criterion, [race.part for race in evidence.runs_of(RACE)]):
         bad = first_bad(outcomes(evidence))
-        if bad is not None and (bad.is_kits_fault or bad.status == "cancelled"):
+        if bad is not None and (bad.is_numalab_fault or bad.status == "cancelled"):
             return unusable(criterion, bad, evidence)
         if bad is not None:
             return verdict_on(

@@ -92,7 +92,7 @@ def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionV
     except BadGroups as error:
         why = f"{file.name}: {error}. Words such as node:last hold on any machine."
         return verdict_on(criterion, "fail", "missed", why, value=0.0, unit=UNIT)
-    runs = [run for run in evidence.of(CPUSETS) if run.file == file.name]
+    runs = [run for run in evidence.runs_of(CPUSETS) if run.file == file.name]
     if not runs:
         return not_measured(criterion, evidence)
     run = runs[-1]

@@ -11,7 +11,7 @@ from typing import Any
 
 from numalab.evidence.record import Json, LeftOut, Race
 from numalab.evidence.results import Mismatch, Outcome, Results
-from numalab.evidence.run_formats import OpenRequests
+from numalab.evidence.run_formats import IncompleteRequests
 from numalab.judging import printed_words
 from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
@@ -54,9 +54,9 @@ def mismatch(first: Mismatch, language: str) -> str:
         row = f"{first.row} ({first.row_name})" if first.row_name else f"{first.row}"
         where = f"{first.array} in row {row}, column {column}"
     after = f"after {_nth(first.phase, first.repetition + 1)}"
-    found, expected = apart(first.found, first.expected)
-    if first.found_digits:
-        found, expected = first.found_digits, first.expected_digits
+    found, expected = apart(first.actual, first.expected)
+    if first.actual_digits:
+        found, expected = first.actual_digits, first.expected_digits
     return f"{where} is {found} {after}, it should be {expected}"
 
 
@@ -65,17 +65,17 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
     if results.requests is not None:  # what is wrong then may come of it
         size = problem_size(n, results.n_unit) if n is not None else ""
         return requests_text(results.requests, size, ranks)
-    if results.wrong:
-        assert results.first_wrong is not None
+    if results.mismatches:
+        assert results.first_mismatch is not None
         size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
-        rank = results.first_wrong.rank
+        rank = results.first_mismatch.rank
         place = ""
         if rank is not None:
             place = f", in rank {rank}" + (f" of {ranks}" if ranks is not None else "")
-        remark = f" {results.first_wrong.remark}" if results.first_wrong.remark else ""
+        remark = f" {results.first_mismatch.remark}" if results.first_mismatch.remark else ""
         return (
-            f"{count(results.wrong, 'wrong element')} of {results.checked:,} checked{size}; the "
-            f"first{place}: {mismatch(results.first_wrong, language)}.{remark}"
+            f"{count(results.mismatches, 'wrong element')} of {results.checked:,} checked{size}; "
+            f"the first{place}: {mismatch(results.first_mismatch, language)}.{remark}"
         )
     few = results.too_few_messages
     if few is not None:
@@ -120,7 +120,7 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def requests_text(requests: OpenRequests, size: str, ranks: int | None) -> str:
+def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) -> str:
     """Say which messages a rank left incomplete, or changed too early. size: the problem's, in
     words, or empty; ranks: of the job, or None."""
     size = f" ({size})" if size else ""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.format import Build
-from numalab.evidence.kinds import CHECK, GENERATION, ON_LINK, RANKS
+from numalab.evidence.kinds import CHECK, LINK_RUN, RANKS, TIMED_ROUND
 from numalab.evidence.numa_nodes import not_counted
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import HANDOUT, SOLUTION, Evidence
@@ -56,28 +56,28 @@ def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
 def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
     """Return the parts of the student's kernel that were checked, where they are to be, and are
     sound."""
-    of_parts = {part: evidence.of_parts(part) for part in lab.kernel_parts}
+    evidence_by_part = {part: evidence.select_parts(part) for part in lab.kernel_parts}
     return tuple(
         part
-        for part, own in of_parts.items()
-        if is_sound(own) and (own.of(CHECK) or not is_needed(CHECK, lab, part))
+        for part, own in evidence_by_part.items()
+        if is_sound(own) and (own.runs_of(CHECK) or not is_needed(CHECK, lab, part))
     )
 
 
 def select_parts(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
     """Return the evidence of these parts. The build of numalab's own kernels always succeeded."""
-    own = whole.of_parts(*parts)
+    own = whole.select_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
     return replace(own, build=_NUMALAB_BUILD) if is_kits else own
 
 
 def select_timing(evidence: Evidence, slow: str | None) -> Evidence:
     """Return the evidence with the replicates of one slow launch, or those without one."""
-    of_launch = tuple(run for run in evidence.of(GENERATION) if run.slow == slow)
+    of_launch = tuple(run for run in evidence.runs_of(TIMED_ROUND) if run.slow == slow)
     left_out = tuple(
-        run for run in evidence.left_out if run.kind != GENERATION.name or run.slow == slow
+        run for run in evidence.left_out if run.kind != TIMED_ROUND.name or run.slow == slow
     )
-    return replace(evidence.having(GENERATION, of_launch), left_out=left_out)
+    return replace(evidence.having(TIMED_ROUND, of_launch), left_out=left_out)
 
 
 def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
@@ -85,7 +85,7 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
     solution launches them; or None."""
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part).name
-        for run in (*evidence.of(RANKS, HANDOUT), *evidence.of(RANKS, SOLUTION)):
+        for run in (*evidence.runs_of(RANKS, HANDOUT), *evidence.runs_of(RANKS, SOLUTION)):
             if run.refused is not None and run.file in (criterion.slow, file):
                 return f"The kit's launch has no meaning here: {run.refused}"
         return None
@@ -179,7 +179,7 @@ def _add_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> C
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where a student's launch has no meaning on this machine; or None."""
     file = lab.launch_of(criterion.part).name
-    for run in evidence.of(RANKS):
+    for run in evidence.runs_of(RANKS):
         if run.file == file and run.refused is not None:
             return verdict_on(criterion, "fail", "bad_file", run.refused)
     return None
@@ -211,10 +211,10 @@ def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> Criteri
     verdict = rule.judge(lab, criterion, evidence)
     if criterion.kind != "evidence" or rule.subject == "answers":
         return verdict
-    control = evidence.as_control()
+    control = evidence.control_evidence()
     file = criterion.file
     is_tried = file is not None and file.name in evidence.control_files
-    is_compared = bool(evidence_runs(control) or control.of(ON_LINK)) or is_tried
+    is_compared = bool(evidence_runs(control) or control.runs_of(LINK_RUN)) or is_tried
     if verdict.status == "fail" and is_compared and whole.variant != SOLUTION:
         own = rule.judge(lab, criterion, control)
         # no_effect_here: first touch would do as well, so the solution shows nothing by passing.

@@ -73,10 +73,10 @@ def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
 @Rule("huge_pages", runs=(MEMORY, PAGE_TABLES))
 def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of a table on huge pages; the table with the least counts."""
-    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(MEMORY))
     if missing:
         return missing
-    tables = evidence.of(MEMORY)[-1].tables
+    tables = evidence.runs_of(MEMORY)[-1].tables
     worst = min(tables, key=lambda table: table.huge_bytes / table.bytes)
     share = worst.huge_bytes / worst.bytes
     part = words.first_upper(words.percent(share))
@@ -91,10 +91,10 @@ def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 @Rule("no_waste", runs=(MEMORY,))
 def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the resident memory that the last table takes, over its size."""
-    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(MEMORY))
     if missing:
         return missing
-    table = evidence.of(MEMORY)[-1].tables[-1]
+    table = evidence.runs_of(MEMORY)[-1].tables[-1]
     resident_bytes = table.resident_during_bytes - table.resident_before_bytes
     asked, taken = words.amount(table.bytes), words.amount(resident_bytes)
     why = f"A table of {asked} takes {taken} of memory."
@@ -124,7 +124,7 @@ def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[
     more than the solution does and a margin: it could give back a hoard instead of the table."""
     first, last = tables[0], tables[-1]
     before = (last.resident_before_bytes, last.address_space_before_bytes)
-    solutions = evidence.of(MEMORY, SOLUTION)
+    solutions = evidence.runs_of(MEMORY, SOLUTION)
     if first is last or not solutions or len(solutions[-1].tables) < 2:
         return before  # nothing to go by
     own_first, own_last = solutions[-1].tables[0], solutions[-1].tables[-1]
@@ -141,10 +141,10 @@ def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[
 def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the memory or addresses, whichever is more, that are left of the last table after it
     was destroyed, over its size."""
-    missing = missing_runs(criterion, evidence, evidence.of(MEMORY))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(MEMORY))
     if missing:
         return missing
-    tables = evidence.of(MEMORY)[-1].tables
+    tables = evidence.runs_of(MEMORY)[-1].tables
     table = tables[-1]
     resident_before_bytes, mapped_before_bytes = _baseline_bytes(tables, evidence)
     resident_bytes = table.resident_after_bytes - resident_before_bytes

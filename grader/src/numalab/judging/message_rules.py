@@ -42,9 +42,9 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
-    if text is None or not evidence.of(LATENCY):
+    if text is None or not evidence.runs_of(LATENCY):
         return not_measured(criterion, evidence)
-    run = evidence.of(LATENCY)[0]
+    run = evidence.runs_of(LATENCY)[0]
     if not run.outcome.ok:
         if run.outcome.blames and run.file is not None:
             why = not_started(run.file, run.outcome)
@@ -112,7 +112,7 @@ def _score(us: float, size: int, run: Latency) -> _Scored:
         return _Scored(
             1.0,
             f"{name} were predicted to take {_us(us)} one way, and took "
-            f"{_us(min(run.one_way_us[size]))} at best; {_us(measured.low)} to "
+            f"{_us(min(run.message_us[size]))} at best; {_us(measured.low)} to "
             f"{_us(measured.high)} earn all.",
         )
     # The measured time would be the answer.
@@ -134,14 +134,14 @@ def _disagreement(run: Latency, size: int) -> str:
     They do not where they differ too much among themselves, or where two lines through the times of
     all other sizes would earn nothing for this size: then neither does a good model.
     """
-    low, high = message_times.quartiles(run.one_way_us[size])
+    low, high = message_times.quartiles(run.message_us[size])
     name = words.bytes_allowed(size)
     if high > NOTHING_LEFT_AT * low:
         return (
             f"The times of {name} differ by a factor of {high / low:.1f} among themselves, and "
             f"{NOTHING_LEFT_AT:g} earns nothing."
         )
-    alone = message_times.best_to_quartile(run.one_way_us[size])
+    alone = message_times.best_to_quartile(run.message_us[size])
     said = message_times.two_lines_us(message_times.best_us(run), PREDICTED.values(), size)
     if not any(alone.score(us) > 0 for us in said):
         return (

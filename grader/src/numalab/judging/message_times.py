@@ -24,21 +24,21 @@ _LEAST_POINTS = 3  # of a line: through two goes any
 
 def latency_us(run: Latency) -> float | None:
     """Return the least time of a message of SMALL_BYTES or less, one way, in us; None: none."""
-    small = [times for size, times in run.one_way_us.items() if size <= SMALL_BYTES]
+    small = [times for size, times in run.message_us.items() if size <= SMALL_BYTES]
     return min(chain(*small)) if small else None
 
 
 def bandwidth_mb_s(run: Latency) -> float | None:
     """Return the rate of the largest message by its least time, in MB/s; None: no message."""
-    if not run.one_way_us:
+    if not run.message_us:
         return None
-    size = max(run.one_way_us)
-    return size / min(run.one_way_us[size])
+    size = max(run.message_us)
+    return size / min(run.message_us[size])
 
 
 def best_us(run: Latency) -> dict[int, float]:
     """Return the least time of each size, one way, in us."""
-    return {size: min(times) for size, times in run.one_way_us.items()}
+    return {size: min(times) for size, times in run.message_us.items()}
 
 
 def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
@@ -102,6 +102,6 @@ def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
     sizes predict, since a model knows no more, and by TOLERANCE beyond. Lines that would earn
     nothing do not extend it.
     """
-    alone = best_to_quartile(run.one_way_us[size])
+    alone = best_to_quartile(run.message_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
     return Interval(min([alone.low, *said]) / TOLERANCE, max([alone.high, *said]) * TOLERANCE)

@@ -44,7 +44,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from numalab import words
-from numalab.evidence.kinds import LIGHTSPEED, SATURATION
+from numalab.evidence.kinds import REFERENCE_LOOPS, SATURATION
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.record import Evidence, Json, Kind
 from numalab.evidence.run_formats import Mix
@@ -287,7 +287,7 @@ def _measured_run(
 ) -> Measured | CriterionVerdict:
     """Return the run with measurements, or the verdict where there is none, the probe itself could
     not be run, or the arrays together are too small for the machine's caches."""
-    runs = evidence.of(kind)
+    runs = evidence.runs_of(kind)
     if not runs:
         return not_measured(criterion, evidence)
     run = runs[-1]
@@ -308,14 +308,14 @@ def _measured_run(
 # ---- the time of unseen loops ----------------------------------------------------------
 
 
-@Rule("lightspeed", kind="timing", runs=(LIGHTSPEED,), refuse_file=_refuse_part(Model.time_ns))
+@Rule("lightspeed", kind="timing", runs=(REFERENCE_LOOPS,), refuse_file=_refuse_part(Model.time_ns))
 @_take_model
 def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted time of loops that were not among those measured, by the largest factor
     between prediction and measurement."""
     assert criterion.at_most is not None
     formula = model.time_ns()
-    run = _measured_run(LIGHTSPEED, criterion, evidence)
+    run = _measured_run(REFERENCE_LOOPS, criterion, evidence)
     if isinstance(run, CriterionVerdict):
         return run
     ratios = [_time_ratios(formula, run, times) for times in run.times_ns]

@@ -33,9 +33,9 @@ from numalab.labs.declaration import Criterion, Lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Fail a program that does not come to its end where each send waits for its receive, as the
     MPI standard allows. Not judged while the usual check fails: what sends nothing can't wait."""
-    bad = first_bad(check.outcome for check in evidence.of(CHECK))
+    bad = first_bad(check.outcome for check in evidence.runs_of(CHECK))
     if bad is not None:
-        if bad.is_kits_fault or bad.status == "cancelled":
+        if bad.is_numalab_fault or bad.status == "cancelled":
             return unusable(criterion, bad, evidence)
         return verdict_on(
             criterion,
@@ -43,10 +43,12 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             "not_right_yet",
             "Not looked for, since the kernel does not come to its end.",
         )
-    stuck = any(check.outcome.status == "timed_out" for check in evidence.of(SYNCHRONOUS_CHECK))
+    stuck = any(
+        check.outcome.status == "timed_out" for check in evidence.runs_of(SYNCHRONOUS_CHECK)
+    )
     wrong = [
         checked.results
-        for check in evidence.of(CHECK)
+        for check in evidence.runs_of(CHECK)
         for checked in check.checked
         if has_mistake(checked.results)
     ]
@@ -55,7 +57,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
         if any(results.too_few_messages or results.too_few_bytes for results in wrong):
             why += ": where messages are missing, nobody waits for them"
         return verdict_on(criterion, "fail", "not_right_yet", f"{why}.")
-    for check in evidence.of(SYNCHRONOUS_CHECK):
+    for check in evidence.runs_of(SYNCHRONOUS_CHECK):
         if not check.outcome.ok:
             ended = unusable(criterion, check.outcome, evidence)
             if ended.status != "fail":
@@ -87,7 +89,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             return verdict_on(
                 criterion, "fail", cause, why, value=1.0, unit="deadlocks", began_in=began_in
             )
-    if unseen(lab, criterion, [check.part for check in evidence.of(SYNCHRONOUS_CHECK)]):
+    if unseen(lab, criterion, [check.part for check in evidence.runs_of(SYNCHRONOUS_CHECK)]):
         return not_measured(criterion, evidence)
     return verdict_on(
         criterion,
@@ -136,7 +138,7 @@ def calls_beyond_level(evidence: Evidence) -> bool:
     danger, even if it requests too little."""
     return any(
         rank.asked is not None and LEVELS.index(rank.asked) < _least(run)[0] >= _SERIALIZED
-        for run in evidence.of(THREAD_LEVEL)[-1:]
+        for run in evidence.runs_of(THREAD_LEVEL)[-1:]
         if run.outcome.ok
         for rank in run.ranks
     )
@@ -235,10 +237,10 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "seen_elsewhere",
             "Thread levels are the same everywhere; see this node's.",
         )
-    missing = missing_runs(criterion, evidence, evidence.of(THREAD_LEVEL))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(THREAD_LEVEL))
     if missing:
         return missing
-    run = evidence.of(THREAD_LEVEL)[-1]
+    run = evidence.runs_of(THREAD_LEVEL)[-1]
     if not run.ranks:
         return not_measured(criterion, evidence)
     faults = _level_faults(run)
@@ -261,7 +263,7 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the ranks of numalab's program that a launch file puts in the wrong place."""
     file = criterion.file
     assert file is not None
-    runs = [run for run in evidence.of(RANKS) if run.file == file.name]
+    runs = [run for run in evidence.runs_of(RANKS) if run.file == file.name]
     if not runs:
         return not_measured(criterion, evidence)
     run = runs[-1]

@@ -47,7 +47,9 @@ def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
     """Return the lowest and the highest value of a quantity by its run. Raises NotMeasured."""
     assert quantity.what is not None
     kind, role = SHOWN_BY[quantity.what]
-    runs = [run for run in evidence.of(kind, role) if run.part == quantity.part and run.outcome.ok]
+    runs = [
+        run for run in evidence.runs_of(kind, role) if run.part == quantity.part and run.outcome.ok
+    ]
     if not runs:
         raise NotMeasured("the kit's own kernel was not looked at, or did not come to its end")
     return _MEASURES[quantity.what](quantity, runs[-1])
@@ -63,9 +65,9 @@ def _lower_half_share(thread: int, team: int) -> float:
 
 def _places(array: TracedArray) -> Iterator[float]:
     """Yield the position of each observed page's middle in its array (0 to 1)."""
-    for first, count in array.sample.blocks:
+    for first, count in array.checked_pages.blocks:
         for page in range(first, first + count):
-            yield (page + 0.5) / array.sample.pages
+            yield (page + 0.5) / array.checked_pages.pages
 
 
 Halves = Callable[[Trace, TracedArray], list[float | None]]
@@ -165,7 +167,7 @@ def _met(_quantity: Quantity, run: Stores) -> Interval:
 def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
     """Return how many of 100 keys are counted in a line of several threads. Of the few lines of so
     small a team, the record may lack one, at an end of the first or last block."""
-    shared = sum(line.stores for line in run.most_written if len(line.by_thread) > 1)
+    shared = sum(line.stores for line in run.most_written if len(line.thread_stores) > 1)
     return _keys_interval(shared / run.n, run.n)
 
 

@@ -42,7 +42,7 @@ def _ran(threads: int, evidence: Evidence, team: int) -> str:
 def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where the threads that use pages share cores, though numalab gave each
     thread of the team a core of its own; or None. The pages then say nothing."""
-    traces = evidence.of(TRACE)
+    traces = evidence.runs_of(TRACE)
     using = page_work.threads_that_use(touch.united_users(traces))
     threads = [thread for thread in traces[0].threads if thread.number in using]
     uses = {use for pages in touch.united_uses(traces).values() for page in pages for use in page}
@@ -81,7 +81,7 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where a team of another size is not used as a whole, as where a number of
     threads is written into the kernel; or None."""
-    for trace in evidence.of(ANOTHER_TEAM):
+    for trace in evidence.runs_of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
             return unusable(criterion, trace.outcome, evidence, f"Asked for {asked}: ")
@@ -94,7 +94,7 @@ def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> Criteri
         off = max(abs(ratio - 1) for ratio in ratios.values())
         assert criterion.at_most is not None
         # Where work is dealt out on demand, other load on a core makes shares unequal by chance.
-        is_dealt_out = page_work.contested_share(touch.united_users(evidence.of(TRACE))) <= 0.5
+        is_dealt_out = page_work.contested_share(touch.united_users(evidence.runs_of(TRACE))) <= 0.5
         is_uneven = is_dealt_out and off > criterion.at_most
         if is_uneven or any(thread >= trace.team for thread in working):
             why = (
@@ -107,7 +107,7 @@ def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> Criteri
 
 
 def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    traces = evidence.of(TRACE)
+    traces = evidence.runs_of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _has_no_place(criterion, evidence)
     if missing:
@@ -123,7 +123,7 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         idler = _idler(ratios, evidence)
         if idler is not None:
             return judge_value(
-                criterion, 1 - idler.of_expected, _idles(idler, evidence), unit=_SHARE_UNIT
+                criterion, 1 - idler.expected_share, _idles(idler, evidence), unit=_SHARE_UNIT
             )
         least, most = min(ratios.values()), max(ratios.values())
         span = "" if most - least < 0.01 else f"{least:.2f} to {most:.2f} times "
@@ -181,7 +181,7 @@ def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler |
     opens the page for all. Nor does CPU time on a virtual machine, or where threads and cores are
     not one to one.
     """
-    traces = evidence.of(TRACE)
+    traces = evidence.runs_of(TRACE)
     watched = [trace for trace in traces if trace.closings]
     unwatched = touch.united_users([trace for trace in traces if not trace.closings])
     if page_work.contested_share(unwatched) > 0.5:
@@ -189,19 +189,19 @@ def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler |
     uses_observed = page_work.pages_in_use(watched, evidence.numa_nodes, touch.worker_of(traces))
     shares = {thread: ratio / len(ratios) for thread, ratio in ratios.items()}
     has_cpu_time = not evidence.is_virtual and _is_by_thread(traces)
-    placements = evidence.of(PLACEMENT) if has_cpu_time else ()
+    placements = evidence.runs_of(PLACEMENT) if has_cpu_time else ()
     placement = next((run for run in placements if run.cpu_time), None)
     return next(iter(page_work.idlers(shares, uses_observed, placement)), None)
 
 
 def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
     """Return the reason for a thread that touches its pages and leaves the work to others."""
-    moments = page_work.pages_in_use(evidence.of(TRACE), evidence.numa_nodes).moments
+    moments = page_work.pages_in_use(evidence.runs_of(TRACE), evidence.numa_nodes).moments
     has = (
-        f"it has {words.percent(idler.of_expected)} of the CPU time that goes with them"
+        f"it has {words.percent(idler.expected_share)} of the CPU time that goes with them"
         if idler.is_cpu_time
         else f"at {moments} moments of compute, whenever they came, it used "
-        f"{words.percent(idler.of_expected)} of what goes with them"
+        f"{words.percent(idler.expected_share)} of what goes with them"
     )
     return (
         f"Thread {idler.thread} touches its share of the pages, and others work on them: {has}. "
@@ -211,8 +211,8 @@ def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
 
 def _traced(trace: Trace) -> str:
     """Return a sentence on the problem size of a tracing, and how many pages were traced."""
-    pages = sum(array.sample.pages for array in trace.arrays)
-    looked_at = sum(array.sample.looked_at for array in trace.arrays)
+    pages = sum(array.checked_pages.pages for array in trace.arrays)
+    looked_at = sum(array.checked_pages.count for array in trace.arrays)
     part = "all" if looked_at == pages else f"{looked_at:,} of the"
     return f"Traced with n = {trace.n:,}, {part} {pages:,} pages."
 
@@ -222,7 +222,7 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     """Measure the share of the traced pages that are used where they were first written: on the
     same NUMA node, or where there is only one, by the same thread. A pass also needs that re-armed
     uses, at moments that a kernel can't know, do not show that others do the work."""
-    traces = evidence.of(TRACE)
+    traces = evidence.runs_of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
     if missing:
@@ -233,7 +233,7 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     assert criterion.at_least is not None
     uses_observed = page_work.pages_in_use(traces, evidence.numa_nodes)
     if worst.share >= criterion.at_least and uses_observed.has_strayed(criterion.at_least):
-        share = uses_observed.at_home / uses_observed.total
+        share = uses_observed.local_uses / uses_observed.total
         return judge_value(criterion, share, _used_by_others(uses_observed, evidence), unit="share")
     sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
     ways = _ways_to_share(evidence)
@@ -256,9 +256,9 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
 
 def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> str:
     """Return the reason where each thread touches its own pages, and others work on them."""
-    strays = words.first_upper(words.percent(1 - uses_observed.at_home / uses_observed.total))
+    strays = words.first_upper(words.percent(1 - uses_observed.local_uses / uses_observed.total))
     where = "on another NUMA node than where" if evidence.numa_nodes > 1 else "by another than that"
-    busiest, uses = max(uses_observed.by_thread.items(), key=lambda item: item[1])
+    busiest, uses = max(uses_observed.thread_uses.items(), key=lambda item: item[1])
     return (
         f"Each thread touches the pages that it wrote first, and others work on them. {strays} of "
         f"the uses that were seen at {uses_observed.moments} moments of the phase, whenever they "
@@ -272,7 +272,7 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where the criterion needs the whole team and some threads do no work; or
     None. A single thread always uses the pages that it wrote."""
-    traces = evidence.of(TRACE)
+    traces = evidence.runs_of(TRACE)
     team = traces[0].team
     if not criterion.whole_team:
         return None
@@ -302,7 +302,9 @@ def _ways_to_share(evidence: Evidence) -> str:
     user of a page each, so they can't be distinguished; only a search for data races excludes that
     each thread runs the whole loop."""
     ways = "in pieces smaller than a page, or anew in each call (dynamic, guided, tasks)"
-    if evidence.of(RACE) and all(race.outcome.ok and not race.found for race in evidence.of(RACE)):
+    if evidence.runs_of(RACE) and all(
+        race.outcome.ok and not race.has_race for race in evidence.runs_of(RACE)
+    ):
         return ways
     clause = {"c": "for", "fortran": "do"}[evidence.language]
     return f"{ways}, or not at all, so that each thread runs all of it (parallel without {clause})"
@@ -396,7 +398,7 @@ def _are_written_locally(traces: Sequence[Trace], evidence: Evidence, min_share:
 @Rule("local_pages", runs=(TRACE, PLACEMENT), needs=("move_pages",))
 def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the pages that are on the NUMA node of the thread that uses them."""
-    traces, placements = evidence.of(TRACE), evidence.of(PLACEMENT)
+    traces, placements = evidence.runs_of(TRACE), evidence.runs_of(PLACEMENT)
     missing = missing_runs(criterion, evidence, traces) or missing_runs(
         criterion, evidence, placements
     )

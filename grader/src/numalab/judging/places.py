@@ -190,7 +190,7 @@ def mark_undecided(
         are_the_labs: they are the lab's, so they were to show what it asks of them; else all.
         includes_first: the first of them was to show what this machine can't, too.
     """
-    parts = [part for part in lab.kernel_parts if is_sound(local.of_parts(part))]
+    parts = [part for part in lab.kernel_parts if is_sound(local.select_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED
     undone = judge.verdict_without_run(lab, local, "inconclusive", cause, why)
     undone = judge.mark_unrun_parts(lab, undone, parts, "not_gradable", "not_run_there", "")

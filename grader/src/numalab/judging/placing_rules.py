@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import FILE_PLACING, FILLED, PLACING
-from numalab.evidence.placed_pages import Placing, homes_of_runs, in_turn_share
+from numalab.evidence.placed_pages import Placing, alternating_share, homes_of_runs
 from numalab.evidence.record import Evidence
 from numalab.judging import explain
 from numalab.judging.printed_words import refused_call
@@ -48,7 +48,7 @@ def _homes_text(homes: Sequence[int]) -> str:
 
 def _placed(criterion: Criterion, evidence: Evidence) -> Placing | CriterionVerdict:
     """Return the run that shows where pages are, or the verdict where none does."""
-    runs = evidence.of(PLACING)
+    runs = evidence.runs_of(PLACING)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
         return missing
@@ -112,7 +112,7 @@ def _mention_refused_call(judge: Judge) -> Judge:
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         verdict = judge(criterion, evidence)
         refused = next(
-            filter(None, (refused_call(run.outcome) for run in evidence.of(PLACING)[-1:])), ""
+            filter(None, (refused_call(run.outcome) for run in evidence.runs_of(PLACING)[-1:])), ""
         )
         if verdict.status != "fail" or not refused:
             return verdict
@@ -131,7 +131,7 @@ def table_interleaved(criterion: Criterion, evidence: Evidence, run: Placing) ->
     assert criterion.at_least is not None
     table, goal = _homes(run, "table"), criterion.placing
     nodes = goal.nodes_of(run.nodes)
-    share = in_turn_share(homes_of_runs(table, goal.run_pages), nodes)
+    share = alternating_share(homes_of_runs(table, goal.run_pages), nodes)
     if share >= criterion.at_least:
         where = (
             f"the {len(run.nodes)} NUMA nodes that threads run on"
@@ -271,9 +271,9 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if not evidence.is_virtual:
         why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    runs = evidence.of(FILLED)
+    runs = evidence.runs_of(FILLED)
     if not runs:
-        missing = missing_runs(criterion, evidence, evidence.of(PLACING))
+        missing = missing_runs(criterion, evidence, evidence.runs_of(PLACING))
         return missing or not_measured(criterion, evidence)
     run = runs[-1]
     if len(_nodes_with_processors(evidence)) < 2:
@@ -342,7 +342,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
-    runs = [run for run in evidence.of(FILE_PLACING) if run.file == file.name]
+    runs = [run for run in evidence.runs_of(FILE_PLACING) if run.file == file.name]
     if text is None:
         return not_measured(criterion, evidence)
     needed = _nodes_with_processors(evidence)
@@ -370,7 +370,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
     homes = run.homes["table"]
     nodes = asked or tuple(sorted((set(homes) | set(needed)) - {-1}))
-    share = in_turn_share(homes, nodes)
+    share = alternating_share(homes, nodes)
     assert criterion.at_least is not None
     if share >= criterion.at_least:
         why = f"The table's {len(homes):,} pages are in turn on {len(nodes)} NUMA nodes."

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, ON_LINK
+from numalab.evidence.kinds import CHECK, LATENCY, LINK_RUN, TIMED_ROUND
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
 from numalab.judging.correctness_rules import doubtful_races
 from numalab.judging.judge import (
@@ -81,7 +81,7 @@ def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
 
 def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
     """Tell whether a part's kernel came to its end and was correct in all runs so far."""
-    return is_sound(evidence.of_parts(part))
+    return is_sound(evidence.select_parts(part))
 
 
 def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
@@ -112,7 +112,7 @@ def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None
     """Return what the last run says against how a part's team shares its work, 'uneven' or 'spins';
     None: nothing. The solution then runs before the next one, so that load which is there just now
     counts for it, too."""
-    own = evidence.of_parts(part)
+    own = evidence.select_parts(part)
     objections = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
     return next(filter(None, objections), None)
 
@@ -128,14 +128,14 @@ def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Tell whether an evidence criterion of a part failed for which the solution has not run yet.
     The solution is not its own excuse."""
-    own = evidence.of_parts(part)
+    own = evidence.select_parts(part)
     if evidence.variant == SOLUTION:
         return False
-    control = own.as_control()
+    control = own.control_evidence()
     # Runs of rules with a control of their own say nothing about other rules.
     own_control = [c for c in lab.criteria_of(part) if rule_of(c).has_own_control]
     if any(
-        control.of(kind)
+        control.runs_of(kind)
         for kind in KERNEL_RUNS
         if not any(reads(criterion, kind) for criterion in own_control)
     ):
@@ -156,7 +156,7 @@ def is_checked_locally(lab: Lab, part: str | None) -> bool:
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Tell whether a job on a link failed, so that it runs again, and the solution with it."""
     return any(
-        criterion.part == part and reads(criterion, ON_LINK) and verdict.status == "fail"
+        criterion.part == part and reads(criterion, LINK_RUN) and verdict.status == "fail"
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
     )
 
@@ -164,13 +164,13 @@ def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 def needs_race_control(evidence: Evidence, part: str | None) -> bool:
     """Tell whether a search for data races in a part ended in a way that may be the kernel's fault
     or numalab's: a search in the solution decides it."""
-    return bool(doubtful_races(evidence.of_parts(part)))
+    return bool(doubtful_races(evidence.select_parts(part)))
 
 
 def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
     """Tell whether a search that came to its end missed the race that numalab makes as a test. One
     in a hundred does so by chance, so one says nothing; no kernel gains by more of them."""
-    races = doubtful_races(evidence.of_parts(part))
+    races = doubtful_races(evidence.select_parts(part))
     return 0 < len(races) < MAX_RACE_SEARCHES and races[-1].outcome.ok
 
 
@@ -268,7 +268,7 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
 def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
     """Tell whether further replicates change no timing criterion."""
     own = _select_timed(lab, evidence, timed)
-    if not is_sound(own) or any(map(timed_out, own.of(GENERATION))):
+    if not is_sound(own) or any(map(timed_out, own.runs_of(TIMED_ROUND))):
         return True
     criteria = gradable_timing(lab, evidence, timed)
     return all(timing_state(c, own).decided for c in criteria)
@@ -292,7 +292,7 @@ def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
 
 def count_replicates(lab: Lab, evidence: Evidence, timed: Timed) -> int:
     """Count the replicates so far."""
-    return len(_select_timed(lab, evidence, timed).of(GENERATION))
+    return len(_select_timed(lab, evidence, timed).runs_of(TIMED_ROUND))
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from numalab.evidence.kinds import LATENCY
-from numalab.evidence.record import Evidence, Seen
+from numalab.evidence.record import Evidence, EvidenceByPlace
 from numalab.judging import message_times
 from numalab.judging.observed_quantities import NotMeasured, measure_quantity
 from numalab.judging.prediction_score import Interval, mean_score
@@ -69,7 +69,7 @@ class ScoredPredictions:
 
 
 def scored_predictions(
-    lab: Lab, verdict: Verdict, observed: Seen, accounts: Sequence[TimingAccount]
+    lab: Lab, verdict: Verdict, observed: EvidenceByPlace, accounts: Sequence[TimingAccount]
 ) -> ScoredPredictions | None:
     """Return the scores of the handed-in predictions; None where there are none, or the lab asks
     for none. observed: the evidence of each machine, this one's first."""
@@ -203,8 +203,8 @@ def _ratio(
 
 def _message(quantity: Quantity, local: Evidence) -> tuple[float, float]:
     assert quantity.bytes is not None
-    for run in local.of(LATENCY):
-        times = run.one_way_us.get(quantity.bytes)
+    for run in local.runs_of(LATENCY):
+        times = run.message_us.get(quantity.bytes)
         if run.outcome.ok and times and quantity.file in (None, run.file):
             alone = message_times.best_to_quartile(times)
             return alone.low, alone.high

@@ -23,8 +23,8 @@ from numalab.evidence.record import (
     SOLUTION,
     SUBMISSION,
     Evidence,
-    Generation,
     Json,
+    TimedRound,
 )
 from numalab.judging.sequential import Thresholds, interval
 from numalab.judging.timing_claims import best_s
@@ -69,7 +69,7 @@ class ReferenceShare:
 
 
 def reference_share(
-    role: str, replicates: Sequence[Generation], levels: Thresholds
+    role: str, replicates: Sequence[TimedRound], levels: Thresholds
 ) -> ReferenceShare | None:
     """Return a role's share of the reference loop's speed over replicates of one n.
 
@@ -204,7 +204,7 @@ def _scaled(middle: Middle, scale: float) -> Middle:
     )
 
 
-def _role_rate(role: str, replicates: Sequence[Generation], levels: Thresholds) -> RoleRate:
+def _role_rate(role: str, replicates: Sequence[TimedRound], levels: Thresholds) -> RoleRate:
     # As speeds, since a repetition that was cut off bounds its speed from above.
     speeds = [1 / best_s(replicate, role) for replicate in replicates]
     low, high = interval(speeds, levels, [is_cut(replicate, role) for replicate in replicates])

@@ -65,7 +65,7 @@ def judges_answers(criterion: Criterion) -> bool:
 def is_local_only(criterion: Criterion) -> bool:
     """Tell whether a virtual machine shows nothing of a criterion that this machine does not."""
     runs = rule_of(criterion).runs
-    return bool(runs) and all(kind.here_only for kind in runs)
+    return bool(runs) and all(kind.is_local_only for kind in runs)
 
 
 def check_criterion(lab: Lab, criterion: Criterion, table: Table) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from numalab.evidence.kinds import CHECK, GENERATION, LOOKS, TRACE
-from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, Generation
+from numalab.evidence.kinds import CHECK, OBSERVED_KINDS, TIMED_ROUND, TRACE
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, TimedRound
 from numalab.evidence.results import KernelRun, Outcome, Results
 from numalab.judging import explain, tampering
 from numalab.judging.printed_words import mpi_function
@@ -16,31 +16,31 @@ from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict
 from numalab.labs.declaration import Criterion, Lab
 from numalab.processes.limits import ENDING, limits_sentence
 
-KERNEL_RUNS = tuple(kind for kind in LOOKS if kind.in_soundness)
+KERNEL_RUNS = tuple(kind for kind in OBSERVED_KINDS if kind.counts_for_soundness)
 
 
 def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
     """Return the runs that observe the kernel beyond its results."""
-    return tuple(run for kind in KERNEL_RUNS for run in evidence.of(kind))
+    return tuple(run for kind in KERNEL_RUNS for run in evidence.runs_of(kind))
 
 
 def node_refuses_tracing(evidence: Evidence) -> bool:
     """Tell whether no worker can be traced on this machine, since the solution's can't be
     either."""
-    return any(run.outcome.status == "untraceable" for run in evidence.of(TRACE, SOLUTION))
+    return any(run.outcome.status == "untraceable" for run in evidence.runs_of(TRACE, SOLUTION))
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
     """Yield how each run of the kernel ended. A time limit met while it was timed is no bad end."""
     blameless = "untraceable" if node_refuses_tracing(evidence) else None
-    yield from (check.outcome for check in evidence.of(CHECK))
+    yield from (check.outcome for check in evidence.runs_of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence) if run.outcome.status != blameless)
-    for replicate in evidence.of(GENERATION):
+    for replicate in evidence.runs_of(TIMED_ROUND):
         if SUBMISSION in replicate.roles and not timed_out(replicate):
             yield replicate.roles[SUBMISSION].outcome
 
 
-def timed_out(replicate: Generation) -> bool:
+def timed_out(replicate: TimedRound) -> bool:
     """Tell whether the submission met the time limit while it was timed. It came to its end in
     every smaller run, so it is slow and need not be incorrect."""
     return (
@@ -56,16 +56,16 @@ def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int |
     """Yield the results of each run, with n and the number of ranks, or None where a run has
     none."""
     for kind in (CHECK, *KERNEL_RUNS):
-        for run in evidence.of(kind):
+        for run in evidence.runs_of(kind):
             yield from run.all_results
-    for replicate in evidence.of(GENERATION):
+    for replicate in evidence.runs_of(TIMED_ROUND):
         if SUBMISSION in replicate.roles:
             yield replicate.roles[SUBMISSION].results, replicate.n, None
 
 
 def has_mistake(results: Results) -> bool:
     return (
-        results.wrong > 0
+        results.mismatches > 0
         or results.wrote_before_array is not None
         or results.wrote_after_array is not None
         or results.is_without_messages
@@ -88,7 +88,7 @@ def is_sound(evidence: Evidence) -> bool:
 def mistake_origin(lab: Lab, results: Results) -> str:
     """Return where the first wrong result is: a function of the contract, else its array; empty:
     not known."""
-    first = results.first_wrong
+    first = results.first_mismatch
     if first is None:
         return ""
     return first.phase if first.phase in lab.functions else first.array
@@ -120,7 +120,7 @@ CAUSE_OF_OUTCOME: dict[str, Cause] = {
 
 def cause_of(outcome: Outcome) -> Cause:
     """Return the cause of a verdict on a run that did not come to its end."""
-    if outcome.is_kits_fault:
+    if outcome.is_numalab_fault:
         return "kit"
     if explain.is_refused_call(outcome):
         return "refused_call"
@@ -150,7 +150,7 @@ def unusable(
     )
     if outcome.status == "cancelled":
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
-    ours = outcome.is_kits_fault or (
+    ours = outcome.is_numalab_fault or (
         evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
     )
     return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)

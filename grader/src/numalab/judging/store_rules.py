@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from numalab import words
-from numalab.evidence.kinds import CHECK, GENERATION, STORES
+from numalab.evidence.kinds import CHECK, STORES, TIMED_ROUND
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence
 from numalab.evidence.run_formats import Overrun, Slots
 from numalab.evidence.store_notes import Stores
@@ -25,7 +25,7 @@ _ROOM_QUESTION = "Is there room for a block of each of any number of threads?"
 def is_unnoted(evidence: Evidence) -> bool:
     """Tell whether the test stores that numalab makes at the end were not observed. The solution's
     run shows whether that is the kernel's fault or numalab's."""
-    runs = evidence.of(STORES)
+    runs = evidence.runs_of(STORES)
     return bool(runs) and runs[-1].outcome.ok and not runs[-1].noted
 
 
@@ -37,7 +37,7 @@ def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdic
     if evidence.race_error is not None:
         why = f"Stores are noted as data races are looked for. {evidence.race_error}"
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    runs = evidence.of(STORES)
+    runs = evidence.runs_of(STORES)
     for run in runs:
         if run.overrun is not None:
             why = _overrun_text(run.threads, run.overrun)
@@ -47,7 +47,7 @@ def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdic
         return explain_by_team(missing, evidence)
     run = runs[-1]
     if not run.noted:
-        solution = evidence.of(STORES, SOLUTION)
+        solution = evidence.runs_of(STORES, SOLUTION)
         is_ours = not any(control.outcome.ok and control.noted for control in solution)
         status: Status = "error" if is_ours else "fail"
         why = (
@@ -77,8 +77,8 @@ def _overrun_text(threads: int, overrun: Overrun) -> str:
 
 def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
     """Add the most common cause to a crash with four threads or more where all checks end well."""
-    run = next((run for run in evidence.of(STORES) if not run.outcome.ok), None)
-    checks = evidence.of(CHECK)
+    run = next((run for run in evidence.runs_of(STORES) if not run.outcome.ok), None)
+    checks = evidence.runs_of(CHECK)
     came_through = checks and all(check.outcome.ok for check in checks)
     if verdict.cause != "crashed" or run is None or not came_through:
         return verdict
@@ -91,7 +91,7 @@ def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
     that were counted."""
     return [
         (role.slots, replicate.n)
-        for replicate in evidence.of(GENERATION)
+        for replicate in evidence.runs_of(TIMED_ROUND)
         for name, role in replicate.roles.items()
         if name == SUBMISSION and role.slots is not None
     ]
@@ -112,11 +112,11 @@ def _idle(run: Stores) -> str | None:
 def _worst_line(run: Stores) -> str:
     """Return a sentence on the line that is shared most, with a space before it; empty: not
     known."""
-    shared = [line for line in run.most_written if len(line.by_thread) > 1]
+    shared = [line for line in run.most_written if len(line.thread_stores) > 1]
     if not shared:
         return ""
-    worst = max(shared, key=lambda line: line.stores - max(line.by_thread.values()))
-    times = sorted(worst.by_thread.values(), reverse=True)
+    worst = max(shared, key=lambda line: line.stores - max(line.thread_stores.values()))
+    times = sorted(worst.thread_stores.values(), reverse=True)
     told = words.listed([f"{count:,}" for count in times[:4]])
     others = "" if len(times) <= 4 else f", by {len(times) - 4} others less often"
     return f" One was written {told} times by {len(times)} threads{others}."

@@ -33,10 +33,10 @@ def _no_numa_node(language: str) -> str:
 @Rule("located", runs=(LOCATE,))
 def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the wrong answers to which PU and NUMA node a thread is on."""
-    missing = missing_runs(criterion, evidence, evidence.of(LOCATE))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(LOCATE))
     if missing:
         return missing
-    run = evidence.of(LOCATE)[-1]
+    run = evidence.runs_of(LOCATE)[-1]
     bound = [answer for of_round in run.rounds for answer in of_round]
     answers = [answer for of_round in run.all_rounds for answer in of_round]
     wrong_pu = [answer for answer in answers if answer.told_pu != answer.pu]
@@ -92,7 +92,7 @@ def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if only is not None:
         why = f"This machine has one {only} only, so that any placement reaches what is asked for."
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
-    runs = [run for run in evidence.of(BINDING) if run.file == file.name]
+    runs = [run for run in evidence.runs_of(BINDING) if run.file == file.name]
     if not runs and not evidence.announces_cores and "libomp" in file.runtimes:
         return verdict_on(criterion, "not_gradable", "not_visible_here", NO_CORES)
     if not runs:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, Literal
 
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import Evidence, LeftOut
 from numalab.judging.judge import evidence_for
 from numalab.judging.rates import TimedRates, rates_of
@@ -184,7 +184,7 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
         return "cut_too_early"
     if verdict.cause == "implausible":
         return "implausible"
-    if any(map(timed_out, evidence.of(GENERATION))):
+    if any(map(timed_out, evidence.runs_of(TIMED_ROUND))):
         return "too_slow"
     if verdict.status == "not_gradable":
         return "not_gradable"
@@ -215,15 +215,15 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         verdict_here = verdicts[criterion.name]
         own = evidence_for(lab, criterion, evidence)
         has_mistake = criterion.slow is None and verdict_here.status == "fail" and not is_sound(own)
-        if not own.of(GENERATION) or has_mistake:
+        if not own.runs_of(TIMED_ROUND) or has_mistake:
             continue
         state = timing_state(criterion, own)
-        if not state.margins and not any(map(timed_out, own.of(GENERATION))):
+        if not state.margins and not any(map(timed_out, own.runs_of(TIMED_ROUND))):
             continue
         replicates = complete(own, claim_of(criterion).roles(criterion))
         required = required_speed(criterion, replicates) if replicates else None
         stopped = _stopped(verdict_here, state, own)
-        left_out = tuple(run for run in own.left_out if run.kind == GENERATION.name)
+        left_out = tuple(run for run in own.left_out if run.kind == TIMED_ROUND.name)
         rates = rates_of(own, claim_of(criterion).roles(criterion))
         accounts.append(
             TimingAccount(criterion, verdict_here, state, required, stopped, left_out, rates)

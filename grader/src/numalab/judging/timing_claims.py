@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, Generation
+from numalab.evidence.kinds import TIMED_ROUND
+from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, TimedRound
 from numalab.judging.registry import Rule
 from numalab.labs.declaration import Criterion, Lab
 from numalab.toml_files.tables import Table
@@ -27,7 +27,7 @@ from numalab.toml_files.tables import Table
 # solution's time.
 LEAST_HANDOUT_RATIO = 1.15
 
-Limit = Callable[[Criterion, Generation], float]
+Limit = Callable[[Criterion, TimedRound], float]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,7 +49,7 @@ class Claim(Rule):
     needs_effect: bool = False
 
 
-def best_s(replicate: Generation, role: str) -> float:
+def best_s(replicate: TimedRound, role: str) -> float:
     """Return the minimum of a role's repetitions, the time that one takes undisturbed. Where that
     one was stopped it is a lower bound."""
     return min(replicate.elapsed_s[role])
@@ -64,22 +64,22 @@ def _reference_and_submission(criterion: Criterion) -> tuple[str, ...]:
     return reference_of(criterion), SUBMISSION
 
 
-def _efficiency_limit_s(criterion: Criterion, replicate: Generation) -> float:
+def _efficiency_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
     assert criterion.required_share is not None
     return best_s(replicate, reference_of(criterion)) / criterion.required_share
 
 
-def _chain_limit_s(criterion: Criterion, replicate: Generation) -> float:
+def _chain_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
     assert criterion.at_most is not None
     return best_s(replicate, SOLUTION) * criterion.at_most
 
 
-def _chain_least_s(criterion: Criterion, replicate: Generation) -> float:
+def _chain_least_s(criterion: Criterion, replicate: TimedRound) -> float:
     assert criterion.at_least is not None
     return best_s(replicate, SOLUTION) * criterion.at_least
 
 
-def _speedup_limit_s(criterion: Criterion, replicate: Generation) -> float:
+def _speedup_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
     """Return the geometric mean: as far below the handout as above the solution."""
     return math.sqrt(best_s(replicate, HANDOUT) * best_s(replicate, SOLUTION))
 
@@ -90,7 +90,7 @@ def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
     return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
 
 
-def _speedup_passes_below_s(criterion: Criterion, replicate: Generation) -> float:
+def _speedup_passes_below_s(criterion: Criterion, replicate: TimedRound) -> float:
     return speedup_passes_below_s(best_s(replicate, HANDOUT), best_s(replicate, SOLUTION))
 
 
@@ -121,7 +121,7 @@ def _check_efficiency(lab: Lab, criterion: Criterion, table: Table) -> None:
 EFFICIENCY = Claim(
     "efficiency",
     kind="timing",
-    runs=(GENERATION,),
+    runs=(TIMED_ROUND,),
     keys=(REFERENCE_KEY,),
     check=_check_efficiency,
     limit_s=_efficiency_limit_s,
@@ -132,7 +132,7 @@ EFFICIENCY = Claim(
 SPEEDUP = Claim(
     "speedup",
     kind="timing",
-    runs=(GENERATION,),
+    runs=(TIMED_ROUND,),
     keys=("slow",),
     limit_s=_speedup_limit_s,
     passes_below_s=_speedup_passes_below_s,
@@ -143,7 +143,7 @@ SPEEDUP = Claim(
 CHAIN = Claim(
     "chain",
     kind="timing",
-    runs=(GENERATION,),
+    runs=(TIMED_ROUND,),
     limit_s=_chain_limit_s,
     passes_below_s=_chain_limit_s,
     compared_with=reference_of,

@@ -69,8 +69,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from numalab import words
-from numalab.evidence.kinds import GENERATION
-from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Generation, Json
+from numalab.evidence.kinds import TIMED_ROUND
+from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Json, TimedRound
 from numalab.evidence.results import Outcome
 from numalab.judging import explain, tampering
 from numalab.judging.sequential import interval
@@ -150,7 +150,7 @@ for _claim in CLAIMS.values():
 def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where times mean nothing, or could not be taken; None else."""
     bad = first_bad(outcomes(evidence))
-    if bad is not None and (bad.is_kits_fault or bad.status == "cancelled"):
+    if bad is not None and (bad.is_numalab_fault or bad.status == "cancelled"):
         return unusable(criterion, bad, evidence)
     if not is_sound(evidence) and criterion.slow is None:
         why = "Not timed, since the kernel does not yet give the right results."
@@ -159,7 +159,7 @@ def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> Criterio
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_DECIDED)
     if evidence.timing_error is not None:
         return verdict_on(criterion, "error", "kit", evidence.timing_error)
-    for replicate in evidence.of(GENERATION):
+    for replicate in evidence.runs_of(TIMED_ROUND):
         if timed_out(replicate):
             return verdict_on(criterion, "fail", "too_slow", _too_slow(replicate))
         probe = replicate.roles.get(PROBE)
@@ -256,7 +256,7 @@ def _slow_name(criterion: Criterion) -> str:
     return criterion.baseline_text if criterion.slow is None else criterion.slow.split("/")[-1]
 
 
-def _times(criterion: Criterion, evidence: Evidence, replicates: Sequence[Generation]) -> _Times:
+def _times(criterion: Criterion, evidence: Evidence, replicates: Sequence[TimedRound]) -> _Times:
     state = timing_state(criterion, evidence)
     name = _slow_name(criterion) if SPEEDUP.judges(criterion) else reference_name(criterion)
     ratios = _speed_ratios(replicates, claim_of(criterion).compared_with(criterion))
@@ -281,7 +281,7 @@ def _times(criterion: Criterion, evidence: Evidence, replicates: Sequence[Genera
     return _Times(criterion, evidence, state, value, bounds, required, name, measured, count, least)
 
 
-def _speed_ratios(replicates: Sequence[Generation], role: str) -> list[float]:
+def _speed_ratios(replicates: Sequence[TimedRound], role: str) -> list[float]:
     """Return the submission's speed over a role's, by replicate."""
     return [best_s(g, role) / best_s(g, SUBMISSION) for g in replicates]
 
@@ -483,7 +483,7 @@ def _speed_words(value: float, reference: str, is_cut: bool, held: str) -> str:
     return f"more than {times} times slower than {reference} (median), and stopped there"
 
 
-def _too_slow(replicate: Generation) -> str:
+def _too_slow(replicate: TimedRound) -> str:
     """Say that the submission met the time limit."""
     detail = replicate.roles[SUBMISSION].outcome.detail
     references = [name for name in (SOLUTION, PROBE) if replicate.elapsed_s.get(name)]
@@ -510,7 +510,7 @@ def band(criterion: Criterion) -> str:
 def _chain_clauses(
     criterion: Criterion,
     state: TimingState,
-    replicates: Sequence[Generation],
+    replicates: Sequence[TimedRound],
     value: float,
     bounds: tuple[float | None, float | None],
     is_mostly_cut: bool,
@@ -530,7 +530,7 @@ def _chain_clauses(
     )
 
 
-def _steps(replicates: Sequence[Generation]) -> str:
+def _steps(replicates: Sequence[TimedRound]) -> str:
     """Return what a step takes in the submission and the solution, as a clause; empty where the
     driver counts no steps."""
     medians = []
@@ -554,7 +554,7 @@ def _chain_text(times: _Times) -> str:
     return why + _caches_text(times.evidence.node, replicates)
 
 
-def _caches_text(node: Json, replicates: Sequence[Generation]) -> str:
+def _caches_text(node: Json, replicates: Sequence[TimedRound]) -> str:
     """Say that one of the machine's last-level caches can hold the whole chain; else empty."""
     levels = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
     if not levels:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import (
     CONTROL,
     HANDOUT,
@@ -30,7 +30,7 @@ from numalab.evidence.record import (
     SOLUTION,
     SUBMISSION,
     Evidence,
-    Generation,
+    TimedRound,
 )
 from numalab.judging.effort import effort_for
 from numalab.judging.sequential import (
@@ -62,11 +62,11 @@ MIN_HOGGING = 2
 PATIENCE = 3
 
 
-def complete(evidence: Evidence, roles: Sequence[str]) -> list[Generation]:
+def complete(evidence: Evidence, roles: Sequence[str]) -> list[TimedRound]:
     """Return the replicates in which every one of the roles came to its end."""
     return [
         replicate
-        for replicate in evidence.of(GENERATION)
+        for replicate in evidence.runs_of(TIMED_ROUND)
         if replicate.ok and all(replicate.elapsed_s.get(role) for role in roles)
     ]
 
@@ -96,7 +96,7 @@ class RequiredSpeed:
         return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
 
 
-def required_speed(criterion: Criterion, replicates: Sequence[Generation]) -> RequiredSpeed:
+def required_speed(criterion: Criterion, replicates: Sequence[TimedRound]) -> RequiredSpeed:
     """Return the speed that one or more replicates require. They need all roles of the claim."""
     claim = claim_of(criterion)
     role = claim.compared_with(criterion)
@@ -246,22 +246,22 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     )
 
 
-def is_cut(replicate: Generation, role: str = SUBMISSION) -> bool:
+def is_cut(replicate: TimedRound, role: str = SUBMISSION) -> bool:
     """Tell whether a role's best repetition was stopped, so that its time is a lower bound."""
     times_s = replicate.elapsed_s[role]
     return role in replicate.cut and times_s[-1] == min(times_s)
 
 
-def _margin(criterion: Criterion, replicate: Generation) -> float:
+def _margin(criterion: Criterion, replicate: TimedRound) -> float:
     limit_s = claim_of(criterion).passes_below_s(criterion, replicate)
     return limit_s / best_s(replicate, SUBMISSION)
 
 
-def _is_missed(criterion: Criterion, replicate: Generation) -> bool:
+def _is_missed(criterion: Criterion, replicate: TimedRound) -> bool:
     return best_s(replicate, SUBMISSION) >= claim_of(criterion).limit_s(criterion, replicate)
 
 
-def _sign(criterion: Criterion, replicate: Generation) -> bool | None:
+def _sign(criterion: Criterion, replicate: TimedRound) -> bool | None:
     """Return whether the submission stayed below the passing time; None where it was stopped before
     that is clear, as can happen only where the limit has changed since.
 
@@ -270,17 +270,17 @@ def _sign(criterion: Criterion, replicate: Generation) -> bool | None:
     """
     if is_cut(replicate) and not _is_missed(criterion, replicate):
         return None
-    if replicate.is_second_try:
+    if replicate.is_retry:
         return False
     return _margin(criterion, replicate) > 1
 
 
-def _shows_effect(replicate: Generation) -> bool:
+def _shows_effect(replicate: TimedRound) -> bool:
     return best_s(replicate, HANDOUT) >= LEAST_HANDOUT_RATIO * best_s(replicate, SOLUTION)
 
 
 def _floor(
-    criterion: Criterion, replicates: Sequence[Generation], levels: Thresholds
+    criterion: Criterion, replicates: Sequence[TimedRound], levels: Thresholds
 ) -> ClaimSide | None:
     """Return the side on which a submission is too fast, where the claim has one."""
     floor_s = claim_of(criterion).least_s
@@ -293,19 +293,19 @@ def _floor(
         margins.append(best_s(replicate, SUBMISSION) / least_s)
         # One that was stopped is known to be slow enough only if it had taken long enough by then.
         is_unknown = is_cut(replicate) and margins[-1] <= 1
-        signs.append(None if is_unknown else margins[-1] > 1 and not replicate.is_second_try)
+        signs.append(None if is_unknown else margins[-1] > 1 and not replicate.is_retry)
     missed = tuple(margin <= 1 for margin in margins)
     decisions = tuple(decide_stepwise(signs, levels, missed))
     return ClaimSide(tuple(margins), tuple(signs), missed, decisions)
 
 
-def _limits_s(criterion: Criterion, replicate: Generation) -> tuple[float, ...]:
+def _limits_s(criterion: Criterion, replicate: TimedRound) -> tuple[float, ...]:
     claim = claim_of(criterion)
     most_s = claim.limit_s(criterion, replicate)
     return (most_s,) if claim.least_s is None else (claim.least_s(criterion, replicate), most_s)
 
 
-def _is_unsteady(criterion: Criterion, replicate: Generation) -> bool:
+def _is_unsteady(criterion: Criterion, replicate: TimedRound) -> bool:
     """Tell whether the submission is farther from the nearest limit, on whichever side, than
     UNSTEADY_RATIO times what control and reference are from each other; distances are |log ratio|.
     """
@@ -316,7 +316,7 @@ def _is_unsteady(criterion: Criterion, replicate: Generation) -> bool:
     return distance > UNSTEADY_RATIO * control_distance
 
 
-def _known(criterion: Criterion, replicates: Sequence[Generation]) -> Sequence[Generation]:
+def _known(criterion: Criterion, replicates: Sequence[TimedRound]) -> Sequence[TimedRound]:
     """Return the replicates after the last that was stopped too early to have a sign."""
     unknown = [i for i, g in enumerate(replicates, start=1) if _sign(criterion, g) is None]
     return replicates[unknown[-1] :] if unknown else replicates
@@ -359,7 +359,7 @@ def _outcome_of_sides(
     return None, 0
 
 
-def _meets(criterion: Criterion, replicate: Generation, role: str) -> bool:
+def _meets(criterion: Criterion, replicate: TimedRound, role: str) -> bool:
     """Tell whether a role, such as the control, is within the limits."""
     claim, own_s = claim_of(criterion), best_s(replicate, role)
     is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, replicate)
@@ -405,7 +405,7 @@ class TimeBudgetUse:
         )
 
 
-def control_role(replicate: Generation) -> str:
+def control_role(replicate: TimedRound) -> str:
     """Return the role whose second process the control is: the solution, or the probe where no
     solution is timed."""
     return PROBE if PROBE in replicate.roles and SOLUTION not in replicate.roles else SOLUTION

@@ -7,10 +7,10 @@ from typing import Any
 
 from numalab import words
 from numalab.evidence.core_kinds import core_kinds, kinds_in_words
-from numalab.evidence.kinds import AT_WORK, PLACEMENT, RACE
-from numalab.evidence.page_work import busy_waiter
+from numalab.evidence.kinds import ACTIVE_THREADS, PLACEMENT, RACE
+from numalab.evidence.page_work import spinning_thread
 from numalab.evidence.record import SOLUTION, Evidence, Kind
-from numalab.evidence.work import Looks, WorkShare, judged_looks, speaks_against
+from numalab.evidence.work import SharingConsensus, WorkShare, judge_sharing, speaks_against
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
 from numalab.judging.timing_claims import SPEEDUP
@@ -24,35 +24,35 @@ def uses_single_thread(evidence: Evidence) -> bool:
     return not evidence.is_virtual and int(evidence.node["cores"]) >= 2
 
 
-def judge_placements(criterion: Criterion, evidence: Evidence) -> Looks:
+def judge_placements(criterion: Criterion, evidence: Evidence) -> SharingConsensus:
     """Return what the placement runs with CPU times say; there has to be one."""
     assert criterion.at_least is not None
-    own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
-    controls = [run for run in evidence.of(PLACEMENT, SOLUTION) if run.cpu_time]
+    own = [run for run in evidence.runs_of(PLACEMENT) if run.cpu_time]
+    controls = [run for run in evidence.runs_of(PLACEMENT, SOLUTION) if run.cpu_time]
     is_compared = uses_single_thread(evidence)
-    return judged_looks(own, criterion.at_least, controls, asks_one_thread=is_compared)
+    return judge_sharing(own, criterion.at_least, controls, needs_single_thread=is_compared)
 
 
 def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
     """Return what the last placement run says against the kernel, 'uneven' or 'spins', or None."""
-    own = [run for run in evidence.of(PLACEMENT) if run.cpu_time]
+    own = [run for run in evidence.runs_of(PLACEMENT) if run.cpu_time]
     if not own or criterion.at_least is None:
         return None
     return speaks_against(
         own[-1],
         criterion.at_least,
-        evidence.of(PLACEMENT, SOLUTION),
-        asks_one_thread=uses_single_thread(evidence),
+        evidence.runs_of(PLACEMENT, SOLUTION),
+        needs_single_thread=uses_single_thread(evidence),
     )
 
 
 def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where the kernel does not come to its end with one thread, or None."""
-    for run in evidence.of(PLACEMENT):
-        if run.one_thread is not None and not run.one_thread.outcome.ok:
+    for run in evidence.runs_of(PLACEMENT):
+        if run.single_thread is not None and not run.single_thread.outcome.ok:
             return unusable(
                 criterion,
-                run.one_thread.outcome,
+                run.single_thread.outcome,
                 evidence,
                 "With one thread, which the kit compares a team with, and which is what a runtime "
                 "may give: ",
@@ -62,7 +62,7 @@ def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
 
 def _needs_another_run(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
     """Tell whether a further run of a kind may decide how the work is shared."""
-    if kind is AT_WORK and not any(map(busy_waiter, evidence.of(AT_WORK))):
+    if kind is ACTIVE_THREADS and not any(map(spinning_thread, evidence.runs_of(ACTIVE_THREADS))):
         return False
     verdict = _judge_shares(criterion, evidence)
     return verdict.status == "inconclusive" and verdict.value is not None
@@ -82,7 +82,7 @@ def _explain_slowness(
     is_started = KERNEL_FILES[evidence.language] not in evidence.unchanged_files
     if even.status != "pass" or other.part != criterion.part or not (is_slow and is_started):
         return verdict
-    if any(race.found for race in evidence.of(RACE)):
+    if any(race.has_race for race in evidence.runs_of(RACE)):
         why = " Fix the data race first: what threads share and write costs time, too."
     else:
         why = (
@@ -113,15 +113,15 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "too_few_cores",
             "This node offers one core, so there is one thread and nothing to share out.",
         )
-    missing = missing_runs(criterion, evidence, evidence.of(PLACEMENT))
+    missing = missing_runs(criterion, evidence, evidence.runs_of(PLACEMENT))
     missing = missing or _alone(criterion, evidence)
     if missing:
         return missing
     assert criterion.at_least is not None
     looks = judge_placements(criterion, evidence)
-    look, value = looks.look, looks.look.share
+    look, value = looks.typical, looks.typical.share
     average = f"the average thread works {words.percent(value)} of its time"
-    last = evidence.of(PLACEMENT)[-1]
+    last = evidence.runs_of(PLACEMENT)[-1]
     is_thread = look.busiest < max(last.team, len(last.cpu_time))
     longest = f"Thread {look.busiest} works" if is_thread else "Threads that have ended work"
     why = f"{_ran(look, evidence)}{longest} longest; {average}"
@@ -133,7 +133,7 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         why = f"{why} and waits for it during the rest.{_unlike(evidence)}"
         return judge_value(criterion, value, why, unit="share")
     if looks.says == "spins":
-        useful = min(value, 1.0) / looks.over
+        useful = min(value, 1.0) / looks.relative_inflation
         return verdict_on(
             criterion,
             "fail",
@@ -145,7 +145,7 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if uses_single_thread(evidence) and look.inflation is None and value >= criterion.at_least:
         return not_measured(criterion, evidence)
     open_why = "but other programs took cores from the threads meanwhile"
-    if looks.is_told:
+    if looks.is_informative:
         open_why = "but fewer looks say so than it takes"
     return verdict_on(
         criterion,
@@ -158,7 +158,7 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 @Rule(
-    "balanced", runs=(PLACEMENT, AT_WORK), confirmed_by=AT_WORK, needs=("schedstat",),
+    "balanced", runs=(PLACEMENT, ACTIVE_THREADS), confirmed_by=ACTIVE_THREADS, needs=("schedstat",),
     has_own_control=True, needs_another_run=_needs_another_run, amend=_explain_slowness,
 )  # fmt: skip
 def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -171,28 +171,28 @@ def _judge_activity(
 ) -> CriterionVerdict:
     """Return the verdict on a team that is even by CPU time: `even`, unless two runs show a thread
     that is busy and does not use the arrays for much of its time. One such run needs another."""
-    runs = [run for run in evidence.of(AT_WORK) if run.outcome.ok and run.moments]
-    waiters = [waiter for waiter in map(busy_waiter, runs) if waiter is not None]
+    runs = [run for run in evidence.runs_of(ACTIVE_THREADS) if run.outcome.ok and run.moments]
+    waiters = [waiter for waiter in map(spinning_thread, runs) if waiter is not None]
     if 2 * len(waiters) <= len(runs):
         return even
-    waiter = max(waiters, key=lambda waiter: waiter.of_expected)
+    waiter = max(waiters, key=lambda waiter: waiter.expected_share)
     why = (
         f"{even.why} But of the moments at which thread {waiter.thread} was busy, whenever they "
-        f"came, it worked on the arrays at {words.percent(waiter.of_expected)}, and did something "
+        f"came, it worked on the arrays at {words.percent(waiter.expected_share)}, and did something "
         "else at the others: it is busy waiting."
     )
     if len(waiters) < 2:
         return verdict_on(
             criterion, "inconclusive", "too_noisy", why, value=even.value, unit="share"
         )
-    useful = waiter.of_expected
+    useful = waiter.expected_share
     return verdict_on(criterion, "fail", "busy_waiting", why, value=useful, unit="share")
 
 
 def _ran(share: WorkShare, evidence: Evidence) -> str:
     """Return a sentence on a kernel that ran more threads than the team has, with a space behind
     it; else empty. The share is over all of them."""
-    team = evidence.of(PLACEMENT)[-1].team
+    team = evidence.runs_of(PLACEMENT)[-1].team
     if share.ran <= team:
         return ""
     return (
@@ -213,10 +213,10 @@ def _unlike(evidence: Evidence) -> str:
     )
 
 
-def _spins(judged: Looks, useful: float) -> str:
+def _spins(judged: SharingConsensus, useful: float) -> str:
     """Return the reason for a team that is busy and does not work. useful: the share of its time
     that is work."""
-    look = judged.look
+    look = judged.typical
     part = words.first_upper(words.percent(useful))
     return (
         f"The average thread is busy {words.percent(look.share)} of the time, but the team takes "

@@ -397,7 +397,7 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
     )
     _check_parts(lab, top, tables)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]
-    of_parts = read_reference_loops(
+    select_parts = read_reference_loops(
         top.tables("lightspeed", REFERENCE_LOOP_KEYS) if "lightspeed" in top else [],
         lab.parts,
         lab.mpi,
@@ -408,7 +408,7 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
         [criterion.name for criterion in criteria],
         lab.parts,
     )
-    lab = replace(lab, lightspeed=of_parts, predicted=quantities)
+    lab = replace(lab, lightspeed=select_parts, predicted=quantities)
     for criterion, table in zip(lab.criteria, tables, strict=True):
         check(lab, criterion, table)
     return lab

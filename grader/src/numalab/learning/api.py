@@ -522,7 +522,7 @@ class LearnerLab:
             for c in kernel.verdict.criteria
             if c.name in own and (takes_times or c.kind != "timing" or c.value is not None)
         ]
-        records = tuple(read_record.as_json(session.record) for _, session in gradings)
+        records = tuple(read_record.record_json(session.record) for _, session in gradings)
         where = LOCAL if self.machine is None else self.machine.name
         judged = replace(kernel.verdict, criteria=tuple(shown))
         return Run(

@@ -153,7 +153,7 @@ class Run(Based):
                 f"there is no evidence '{kind}'{suggestion(kind, list(by_name))}. There is: "
                 f"{', '.join(by_name)}"
             )
-        return self.here.of(by_name[kind], role)
+        return self.here.runs_of(by_name[kind], role)
 
     # ---- figures
 
@@ -212,7 +212,7 @@ class Run(Based):
         ]
         if not sat and file is not None:
             said = [handed.complaint for handed in self.evidence.handed_in if handed.file == file]
-            jobs = [job.refused for job in self.evidence.of(RANKS) if job.file == file]
+            jobs = [job.refused for job in self.evidence.runs_of(RANKS) if job.file == file]
             why = next((text for text in (*said, *jobs) if text), "nothing was run under it")
             raise NothingToDraw(f"{file}: {why}")
         return self._drawn(lambda: thread_figure(sat))
@@ -423,7 +423,7 @@ def load_run(
         where,
         ((where, evidence),),
         verdict,
-        (read_record.as_json(record),),
+        (read_record.record_json(record),),
         True,
     )
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from numalab.errors import Interrupted, NothingToDraw, UserError
 from numalab.evidence import read_record
-from numalab.evidence.kinds import GENERATION
+from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import SUBMISSION, Evidence
 from numalab.explore.intervals import MedianInterval, median_interval
 from numalab.explore.wording import interval_note, interval_words
@@ -176,10 +176,10 @@ def _rates(grading: Grading, part: str | None, setting: Setting) -> Iterator[flo
     environment = monitor.worker_environment(grading.lab, setting.threads, placement=variables)
     worker = monitor.worker_option(SUBMISSION, grading.program(SUBMISSION))
     grading.run(
-        GENERATION, [*worker, *repeating(grading.effort, part, setting.threads)], environment
+        TIMED_ROUND, [*worker, *repeating(grading.effort, part, setting.threads)], environment
     )
     newest = read_record.evidence_of(replace(grading.record, runs=grading.record.runs[-1:]))
-    for generation in newest.of(GENERATION):
+    for generation in newest.runs_of(TIMED_ROUND):
         if not generation.ok:
             ended = generation.roles[SUBMISSION].outcome
             why = explain.outcome(ended, grading.language) or "The kernel did not finish."

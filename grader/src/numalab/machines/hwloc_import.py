@@ -104,11 +104,11 @@ def machine_text(export: HwlocExport, name: str, source: str, what: str) -> str:
     return text
 
 
-def _grouped(items: Iterable[T], key: Callable[[T], K]) -> list[list[T]]:
-    """Return the items in groups of equal keys, in the order of the groups' first items."""
+def _grouped(values: Iterable[T], key: Callable[[T], K]) -> list[list[T]]:
+    """Return values in groups of equal keys, in the order of the groups' first values."""
     groups: dict[K, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
     return list(groups.values())
 
 

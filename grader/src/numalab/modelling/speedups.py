@@ -143,7 +143,7 @@ def modelled_speedups(
     Empty where the evidence has no run to model. Raises NumalabError where records contradict each
     other or the machine.
     """
-    evidence = evidence.of_parts(criterion.part)
+    evidence = evidence.select_parts(criterion.part)
     if criterion.slow is not None:
         speedups = _launches(criterion, evidence, machine, slow[criterion.slow])
     elif lab.timed_placements is not None:
@@ -169,8 +169,8 @@ def extrapolate(
         where: where the touch map was taken, in words.
         machine: the whole machine, which is not scaled down.
     """
-    evidence = evidence.of_parts(criterion.part)
-    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
+    evidence = evidence.select_parts(criterion.part)
+    traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
     if not traces or not lab.bytes_moved:
         return ()
     refusal = why_not(machine)
@@ -214,8 +214,8 @@ def _pages(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
     """Yield the speedup over the starting code's pattern of pages."""
-    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
-    placed = [p for p in evidence.of(PLACEMENT) if p.residency is not None and p.outcome.ok]
+    traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
+    placed = [p for p in evidence.runs_of(PLACEMENT) if p.residency is not None and p.outcome.ok]
     if not traces or not placed or not lab.bytes_moved:
         return
     placement = placed[0]
@@ -248,7 +248,7 @@ def _placements(
     """Yield a speedup for each placement file and runtime; the file that is timed comes first."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
-    for run in sorted(evidence.of(BINDING), key=lambda run: run.file != first):
+    for run in sorted(evidence.runs_of(BINDING), key=lambda run: run.file != first):
         if not run.outcome.ok or len(run.threads) < run.team:
             continue
         yours = own_pages_traffic(machine, _allowed(run.threads[: run.team]))
@@ -270,7 +270,7 @@ def _launches(
     """Yield a speedup for each launch file over the slow launch."""
     assert criterion.slow is not None
     whole = machine.scaled_from or machine
-    for run in evidence.of(RANKS):
+    for run in evidence.runs_of(RANKS):
         if run.refused is not None or not run.outcome.ok or not run.ranks:
             continue
         if criterion.file is not None and run.file != criterion.file.name:
@@ -344,13 +344,13 @@ def page_traffic(
 
     parts = []
     for array, homes in (placement.residency or {}).items():
-        sample = placement.samples[array]
+        sample = placement.checked_pages[array]
         if array not in uses or len(uses[array]) != len(homes):
             raise NumalabError(
                 f"tracings and placement are not of the same pages of {array}; grade again"
             )
         # Arrays are equally long, and as many pages of each stand for all as were looked at.
-        weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.looked_at)
+        weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.count)
         users = [
             frozenset(core for use in page if (core := core_of(use)) is not None)
             for page in uses[array]

@@ -22,7 +22,7 @@ from numalab.evidence.kinds import (
     TRACE,
 )
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.record import SOLUTION, Evidence, Kind, Locate, Seen
+from numalab.evidence.record import SOLUTION, Evidence, EvidenceByPlace, Kind, Locate
 from numalab.evidence.run_formats import DrawnSeries, Rank, Thread
 from numalab.evidence.store_notes import Stores
 from numalab.evidence.work import Says, WorkShare
@@ -69,17 +69,19 @@ class TouchView:
     with_homes: bool
 
 
-def touch_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[TouchView]:
+def touch_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[TouchView]:
     """This node's, and a virtual node's where something failed there."""
     for where, evidence in seen:
         for part in lab.kernel_parts:
             criteria = _about(lab, part, TRACE)
-            own = evidence.of_parts(part)
+            own = evidence.select_parts(part)
             failed = _failed(criteria, verdict, where)
-            if not any(trace.arrays for trace in own.of(TRACE)) or not (where == "here" or failed):
+            if not any(trace.arrays for trace in own.runs_of(TRACE)) or not (
+                where == "here" or failed
+            ):
                 continue
-            control = own.as_control()
-            is_compared = failed and any(trace.arrays for trace in control.of(TRACE))
+            control = own.control_evidence()
+            is_compared = failed and any(trace.arrays for trace in control.runs_of(TRACE))
             yield TouchView(
                 where, part, own, control if is_compared else None, local_pages.name in failed
             )
@@ -97,13 +99,13 @@ class PlacingView:
     owner: str
 
 
-def placing_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[PlacingView]:
+def placing_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[PlacingView]:
     """Of the first place with several NUMA nodes at which something failed, or else of the first
     of them."""
     views: list[tuple[bool, int, PlacingView]] = []
     owner = next((c.placing.owner for c in lab.criteria if blocks_local.judges(c)), "same")
     for where, evidence in seen:
-        runs = [run for run in evidence.of(PLACING) if run.homes and len(run.nodes) > 1]
+        runs = [run for run in evidence.runs_of(PLACING) if run.homes and len(run.nodes) > 1]
         if runs:
             failed = _failed(_about(lab, None, PLACING), verdict, where)
             views.append((not failed, len(views), PlacingView(where, runs[-1], owner)))
@@ -119,11 +121,11 @@ class GroupView:
     yours: Cpusets
 
 
-def group_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[GroupView]:
+def group_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[GroupView]:
     """Of the first place at which something failed, or else of the first."""
     views: list[tuple[bool, int, GroupView]] = []
     for where, evidence in seen:
-        runs = [run for run in evidence.of(CPUSETS) if run.outcome.ok]
+        runs = [run for run in evidence.runs_of(CPUSETS) if run.outcome.ok]
         if runs:
             failed = _failed(_about(lab, None, CPUSETS), verdict, where)
             views.append((not failed, len(views), GroupView(where, runs[-1])))
@@ -144,16 +146,16 @@ class LineView:
     solution: Stores | None
 
 
-def line_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[LineView]:
+def line_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[LineView]:
     """This node's, and a virtual node's where something failed there."""
     for where, evidence in seen:
         for part in lab.kernel_parts:
-            own = evidence.of_parts(part)
+            own = evidence.select_parts(part)
             failed = _failed(_about(lab, part, STORES), verdict, where)
-            runs = [run for run in own.of(STORES) if run.most_written]
+            runs = [run for run in own.runs_of(STORES) if run.most_written]
             if not runs or not (where == "here" or failed):
                 continue
-            control = [run for run in own.of(STORES, SOLUTION) if run.most_written]
+            control = [run for run in own.runs_of(STORES, SOLUTION) if run.most_written]
             yield LineView(where, part, runs[-1], control[-1] if failed and control else None)
 
 
@@ -169,12 +171,12 @@ class AnswerView:
     yours: tuple[DrawnSeries, ...]
 
 
-def answer_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[AnswerView]:
+def answer_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[AnswerView]:
     """Of kernels that have answered wrongly, or left something open."""
     for where, evidence in seen:
         for part in lab.kernel_parts:
             failed = _failed(_about(lab, part, SERIES), verdict, where)
-            runs = [run for run in evidence.of_parts(part).of(SERIES) if run.series]
+            runs = [run for run in evidence.select_parts(part).runs_of(SERIES) if run.series]
             if runs and failed:
                 yield AnswerView(where, part, runs[-1].series)
 
@@ -206,24 +208,24 @@ class WorkView:
         return self.says == "spins"
 
 
-def work_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[WorkView]:
+def work_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[WorkView]:
     """As touch_views."""
     for where, evidence in seen:
         for criterion in lab.criteria:
             if not balanced.judges(criterion) or criterion.at_least is None:
                 continue
-            own = evidence.of_parts(criterion.part)
+            own = evidence.select_parts(criterion.part)
             has_failed = bool(_failed([criterion], verdict, where))
-            is_seen = any(run.cpu_time for run in own.of(PLACEMENT))
+            is_seen = any(run.cpu_time for run in own.runs_of(PLACEMENT))
             if not is_seen or not (where == "here" or has_failed):
                 continue
-            is_compared = any(run.cpu_time for run in own.of(PLACEMENT, SOLUTION))
+            is_compared = any(run.cpu_time for run in own.runs_of(PLACEMENT, SOLUTION))
             looks = judge_placements(criterion, own)
             yield WorkView(
                 where,
                 criterion.part,
-                looks.look,
-                judge_placements(criterion, own.as_control()).look
+                looks.typical,
+                judge_placements(criterion, own.control_evidence()).typical
                 if has_failed and is_compared
                 else None,
                 criterion.at_least,
@@ -265,14 +267,14 @@ def _of_ranks(ranks: Sequence[Rank], team: int) -> list[Thread]:
 
 def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatView]:
     node = evidence.node
-    for run in evidence.of(BINDING):
+    for run in evidence.runs_of(BINDING):
         if run.file != file.name or not run.outcome.ok:
             continue
         misplaced = thread_goals.reach_of_threads(file.goal, run.threads, run.team, node).misplaced
         solution = next(
             (
                 control.threads
-                for control in evidence.of(BINDING, SOLUTION)
+                for control in evidence.runs_of(BINDING, SOLUTION)
                 if misplaced and (control.file, control.runtime) == (run.file, run.runtime)
                 if control.outcome.ok
             ),
@@ -282,7 +284,7 @@ def _bound(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatVie
 
 
 def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[SeatView]:
-    for job in evidence.of(RANKS):
+    for job in evidence.runs_of(RANKS):
         if job.file != file.name or not job.outcome.ok or job.refused is not None:
             continue
         reach = rank_goals.reach_of_ranks(file.goal, job.ranks, job.team, evidence.node)
@@ -291,7 +293,7 @@ def _launched(file: HandedFile, where: str, evidence: Evidence) -> Iterator[Seat
         solution = next(
             (
                 _of_ranks(control.ranks, control.team)
-                for control in evidence.of(RANKS, SOLUTION)
+                for control in evidence.runs_of(RANKS, SOLUTION)
                 if reach.misplaced and control.file == job.file
                 if control.outcome.ok and control.refused is None
             ),
@@ -318,7 +320,7 @@ def _under_each_runtime(of_place: Sequence[SeatView], sight: SeatView) -> SeatVi
     return replace(sight, runtime=words.listed([other.runtime for other in of_place]))
 
 
-def seat_views(lab: Lab, seen: Seen) -> Iterator[SeatView]:
+def seat_views(lab: Lab, seen: EvidenceByPlace) -> Iterator[SeatView]:
     """For each file where it led on the first place at which it misses its goal, or else on
     the first, under each runtime."""
     for file in lab.files:
@@ -340,14 +342,16 @@ def _wrong(run: Locate) -> int:
     return sum(answer.told_pu != answer.pu for of_round in run.all_rounds for answer in of_round)
 
 
-def located_views(lab: Lab, verdict: Verdict, seen: Seen) -> Iterator[SeatView]:
+def located_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[SeatView]:
     """Where a kernel that has to find its threads said that they were, in the first round with
     a wrong PU, beside where they were: what the solution says."""
     for criterion in lab.criteria:
         for where, evidence in seen:
             if not located.judges(criterion) or not _failed([criterion], verdict, where):
                 continue
-            runs = [run for run in evidence.of_parts(criterion.part).of(LOCATE) if _wrong(run)]
+            runs = [
+                run for run in evidence.select_parts(criterion.part).runs_of(LOCATE) if _wrong(run)
+            ]
             if not runs:
                 continue
             told = next(

@@ -54,15 +54,15 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
     """At most 78 columns; nothing where no message was timed. is_predicted: whether the time
     of what is predicted may be shown, since it has been. published: latencies of a machine
     to look at beside then, since they are to be predicted, too."""
-    runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
+    runs = [run for run in evidence.runs_of(LATENCY) if run.outcome.ok and run.message_us]
     if not runs:
         return []
-    sizes = sorted({size for run in runs for size in run.one_way_us})
+    sizes = sorted({size for run in runs for size in run.message_us})
     hidden = set() if is_predicted else set(PREDICTED.values())
     times: list[list[float | None]] = [
         [
-            statistics.median(run.one_way_us[size])
-            if size in run.one_way_us and size not in hidden
+            statistics.median(run.message_us[size])
+            if size in run.message_us and size not in hidden
             else None
             for run in runs
         ]

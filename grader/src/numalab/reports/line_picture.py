@@ -38,7 +38,7 @@ def _bar(line: WrittenLine, run: Stores, most: float, columns: int) -> Text:
     """A character is a part of the stores, by the thread's number."""
     text = Text()
     drawn = told = 0
-    for thread, stores in sorted(line.by_thread.items()):
+    for thread, stores in sorted(line.thread_stores.items()):
         told += stores
         end = round(columns * 100 * told / run.n / most)
         character, style = symbol(thread - 1)
@@ -82,7 +82,7 @@ def line_words(run: Stores) -> str:
     for number, line in enumerate(drawn_lines(run)):
         writers = [
             f"thread {thread - 1} {100 * stores / run.n:.0f}"
-            for thread, stores in sorted(line.by_thread.items())
+            for thread, stores in sorted(line.thread_stores.items())
         ]
         told.append(f"line {number}: {', '.join(writers)}")
     return "; ".join(told)

@@ -11,14 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.kinds import GENERATION, MEMORY, PAGE_TABLES
+from numalab.evidence.kinds import MEMORY, PAGE_TABLES, TIMED_ROUND
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
     SUBMISSION,
     Evidence,
-    Generation,
-    PageTablesOfLife,
+    PageTableLifetime,
+    TimedRound,
 )
 from numalab.evidence.run_formats import KernelTable
 from numalab.judging.timing_claims import best_s
@@ -27,7 +27,7 @@ from numalab.reports.rate_words import duration
 NOISY = 1.25  # third over first quartile of times that a table shows as one
 
 
-def _with_medians(table: KernelTable, generations: Sequence[Generation], role: str) -> KernelTable:
+def _with_medians(table: KernelTable, generations: Sequence[TimedRound], role: str) -> KernelTable:
     timed = [g for g in generations if g.ok and g.elapsed_s.get(role)]
     if not timed:
         return table
@@ -44,7 +44,7 @@ class MemoryColumn:
 
     name: str
     table: KernelTable
-    page_tables: PageTablesOfLife | None
+    page_tables: PageTableLifetime | None
 
 
 def memory_columns(evidence: Evidence) -> list[MemoryColumn]:
@@ -57,13 +57,13 @@ def memory_columns(evidence: Evidence) -> list[MemoryColumn]:
         ("2 MiB pages", SOLUTION),
         (whose[evidence.variant], SUBMISSION),
     ):
-        runs = evidence.of(MEMORY, role)
+        runs = evidence.runs_of(MEMORY, role)
         if runs and runs[-1].outcome.ok:
-            table = _with_medians(runs[-1].tables[-1], evidence.of(GENERATION), role)
-            of_tables = [run for run in evidence.of(PAGE_TABLES, role) if run.outcome.ok]
-            lives = of_tables[-1].lives if of_tables else ()
+            table = _with_medians(runs[-1].tables[-1], evidence.runs_of(TIMED_ROUND), role)
+            of_tables = [run for run in evidence.runs_of(PAGE_TABLES, role) if run.outcome.ok]
+            lives = of_tables[-1].lifetimes if of_tables else ()
             columns.append(MemoryColumn(name, table, lives[-1] if lives else None))
-    return columns if evidence.of(MEMORY) else []
+    return columns if evidence.runs_of(MEMORY) else []
 
 
 def _page_tables(column: MemoryColumn) -> str:
@@ -86,7 +86,7 @@ def memory_rows(columns: Sequence[MemoryColumn]) -> list[tuple[str, list[str]]]:
     return [(label, values) for label, values in rows if any(values)]
 
 
-def _are_noisy(generations: Sequence[Generation]) -> bool:
+def _are_noisy(generations: Sequence[TimedRound]) -> bool:
     """Whether the times of a role differ by more than NOISY between the quartiles."""
     for role in (HANDOUT, SOLUTION, SUBMISSION):
         times = [best_s(g, role) for g in generations if g.ok and g.elapsed_s.get(role)]
@@ -99,9 +99,11 @@ def _are_noisy(generations: Sequence[Generation]) -> bool:
 
 def memory_caption(evidence: Evidence, columns: Sequence[MemoryColumn]) -> str:
     size = words.amount(columns[-1].table.bytes)
-    if not evidence.of(GENERATION):
+    if not evidence.runs_of(TIMED_ROUND):
         return f"A table of {size}, one run"
-    return f"A table of {size}{', times noisy' if _are_noisy(evidence.of(GENERATION)) else ''}"
+    return (
+        f"A table of {size}{', times noisy' if _are_noisy(evidence.runs_of(TIMED_ROUND)) else ''}"
+    )
 
 
 def memory_table(evidence: Evidence) -> Table | None:

@@ -59,11 +59,11 @@ def touch_words(sight: TouchView) -> str:
 
 
 def _work(share: WorkShare) -> str:
-    each = [f"thread {t} {words.percent(one)}" for t, one in enumerate(share.of_thread)]
+    each = [f"thread {t} {words.percent(one)}" for t, one in enumerate(share.thread_shares)]
     mean = f"on average {words.percent(share.share)}"
     if len(each) <= 2 * MOST_NAMED:
         return f"{', '.join(each)}; {mean}"
-    low, high = min(share.of_thread), max(share.of_thread)
+    low, high = min(share.thread_shares), max(share.thread_shares)
     return f"{len(each)} threads between {words.percent(low)} and {words.percent(high)}; {mean}"
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from numalab import words
 from numalab.evidence.format import Build
-from numalab.evidence.record import Seen
+from numalab.evidence.record import EvidenceByPlace
 from numalab.grading.explanation import sentences
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import CriterionVerdict, Verdict
@@ -104,7 +104,9 @@ def _show_compiler(console: Console, build: Build) -> None:
         console.print(Text(f"    {line}"), soft_wrap=True)
 
 
-def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[list[Text]]:
+def _pictures(
+    lab: Lab, verdict: Verdict, seen: EvidenceByPlace, columns: int
+) -> Iterator[list[Text]]:
     """Of pages and of work; the solution's beside yours where a criterion failed."""
     for touched in touch_views(lab, verdict, seen):
         yield touch_map_picture(
@@ -122,7 +124,7 @@ def _pictures(lab: Lab, verdict: Verdict, seen: Seen, columns: int) -> Iterator[
         yield work_picture(worked, columns)
 
 
-def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: Seen) -> None:
+def _show_placements(console: Console, lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> None:
     pictures = placement_pictures(lab, verdict, seen, console.width - 4, symbol)
     is_explained = False
     for what, is_reached, lines in pictures:

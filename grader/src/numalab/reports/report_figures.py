@@ -76,7 +76,7 @@ def lines(sight: LineView, yours: Evidence) -> Figure:
 
     seen = [(OWNERS[0], yours)]
     if sight.solution is not None:
-        seen.append((OWNERS[1], yours.as_control()))
+        seen.append((OWNERS[1], yours.control_evidence()))
     return lines_figure(seen, part=sight.part, width_in=WIDE_IN if seen[1:] else NARROW_IN)
 
 
@@ -93,7 +93,7 @@ def work(sight: WorkView, yours: Evidence) -> Figure:
 
     seen = [(OWNERS[0], yours)]
     if sight.solution is not None:
-        seen.append((OWNERS[1], yours.as_control()))
+        seen.append((OWNERS[1], yours.control_evidence()))
     return work_figure(seen, parts=[sight.part], width_in=WIDE_IN if seen[1:] else NARROW_IN)
 
 

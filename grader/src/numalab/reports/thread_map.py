@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from numalab import words
-from numalab.evidence.record import Json, Seen
+from numalab.evidence.record import EvidenceByPlace, Json
 from numalab.evidence.run_formats import Thread
 from numalab.judging.verdict import Verdict
 from numalab.labs.declaration import Lab
@@ -178,7 +178,7 @@ def _picture(lab: Lab, sight: SeatView, columns: int, style: Style) -> list[Text
 
 
 def placement_pictures(
-    lab: Lab, verdict: Verdict, seen: Seen, columns: int, style: Style
+    lab: Lab, verdict: Verdict, seen: EvidenceByPlace, columns: int, style: Style
 ) -> Iterator[tuple[str, bool, list[Text]]]:
     """What is drawn, whether the goal is reached, and the lines."""
     for sight in (*located_views(lab, verdict, seen), *seat_views(lab, seen)):

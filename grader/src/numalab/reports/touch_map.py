@@ -67,7 +67,7 @@ def rows_by_array(evidence: Evidence, with_homes: bool) -> dict[str, list[tuple[
         return {}
     worst, uses = seen
     show = drawn_place_of(evidence)
-    residency = evidence.of(PLACEMENT)[0].residency if evidence.of(PLACEMENT) else None
+    residency = evidence.runs_of(PLACEMENT)[0].residency if evidence.runs_of(PLACEMENT) else None
     found: dict[str, list[tuple[str, Places]]] = {}
     for array in worst.arrays:
         found[array.name] = [
@@ -93,10 +93,10 @@ def unbound_words(evidence: Evidence) -> str:
 def sampled(evidence: Evidence) -> list[str]:
     """A sentence, where not all pages were traced."""
     seen = shown_trace(evidence)
-    samples = [array.sample for array in seen[0].arrays] if seen is not None else []
+    samples = [array.checked_pages for array in seen[0].arrays] if seen is not None else []
     if all(sample.is_whole for sample in samples):
         return []
-    looked_at, pages = samples[0].looked_at, samples[0].pages
+    looked_at, pages = samples[0].count, samples[0].pages
     return [f"{looked_at:,} of the {pages:,} pages of an array were traced, all over it."]
 
 
@@ -180,7 +180,7 @@ def touch_map_picture(
             "decides who writes first, or where the kernel has its threads write on other cores "
             "than the kit gives them (proc_bind)."
         )
-    traces = [trace for trace in evidence.of(TRACE) if trace.arrays]
+    traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
     if any(trace.arrays != traces[0].arrays for trace in traces):
         notes.append(
             f"Traced {len(traces)} times, with different threads held back: {USED!r} shows the "

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from numalab import words
 from numalab.evidence.format import Build
-from numalab.evidence.kinds import CHECK, GENERATION, LATENCY, PLACEMENT, TRACE
+from numalab.evidence.kinds import CHECK, LATENCY, PLACEMENT, TIMED_ROUND, TRACE
 from numalab.evidence.record import Evidence
 from numalab.grading.graded import GradedKernel
 from numalab.judging.printed_words import printed_lines, refused_call, warning_words
@@ -257,9 +257,9 @@ def next_step(kernel: GradedKernel) -> str | None:
 
 def printed_words(evidence: Evidence) -> str | None:
     """A kernel that prints is told so: it costs time, and nobody sees it."""
-    outcomes = [check.outcome for check in evidence.of(CHECK)]
-    outcomes += [trace.outcome for trace in evidence.of(TRACE)]
-    outcomes += [placement.outcome for placement in evidence.of(PLACEMENT)]
+    outcomes = [check.outcome for check in evidence.runs_of(CHECK)]
+    outcomes += [trace.outcome for trace in evidence.runs_of(TRACE)]
+    outcomes += [placement.outcome for placement in evidence.runs_of(PLACEMENT)]
     for outcome in outcomes:
         first = printed_lines(outcome)
         refused = refused_call(outcome)
@@ -282,7 +282,7 @@ def earlier_words(kernel: GradedKernel) -> str | None:
     earlier = kernel.local_evidence.earlier_times
     if not earlier:
         return None
-    now = len(kernel.local_evidence.of(GENERATION)) - sum(
+    now = len(kernel.local_evidence.runs_of(TIMED_ROUND)) - sum(
         session.generations for session in earlier
     )
     of_then = [

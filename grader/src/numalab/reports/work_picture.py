@@ -51,9 +51,9 @@ def _bar(share: float, columns: int, character: str, style: str) -> Text:
 
 def work_picture(sight: WorkView, columns: int) -> list[Text]:
     """A line per thread, or one for several next to each other; the solution's at its side."""
-    shares = [sight.yours.of_thread]
+    shares = [sight.yours.thread_shares]
     if sight.solution is not None:
-        shares.append(sight.solution.of_thread)
+        shares.append(sight.solution.thread_shares)
     threads = max(map(len, shares))
     shares = [(*of_one, *(0.0,) * (threads - len(of_one))) for of_one in shares]
     rows = min(threads, MOST_ROWS)

@@ -30,7 +30,7 @@ def answers_figure(
     found: list[tuple[str, list[KindCount]]] = []
     asked: list[DrawnSeries] = []
     for label, evidence in seen:
-        runs = [run for run in evidence.of(SERIES) if run.series and part in (None, run.part)]
+        runs = [run for run in evidence.runs_of(SERIES) if run.series and part in (None, run.part)]
         if runs:
             found.append((label or runs[0].part or "", count_kinds(runs[0].series)))
             asked += runs[0].series

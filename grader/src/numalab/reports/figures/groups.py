@@ -61,7 +61,7 @@ def groups_figure(seen: Sequence[tuple[str, Evidence]], *, width_in: float = WID
     """Of each of the sessions. Raises NothingToDraw."""
     found = []
     for label, evidence in seen:
-        runs = [run for run in evidence.of(CPUSETS) if run.outcome.ok]
+        runs = [run for run in evidence.runs_of(CPUSETS) if run.outcome.ok]
         if runs:
             said = f"{label}, {node_words(evidence)}" if label else node_words(evidence)
             found.append((said, runs[-1], topology_of_node(evidence.node)))

@@ -38,7 +38,7 @@ def homes_figure(
     is. Raises NothingToDraw."""
     found = []
     for label, evidence in seen:
-        looked_at = evidence.of(PLACING if file is None else FILE_PLACING)
+        looked_at = evidence.runs_of(PLACING if file is None else FILE_PLACING)
         runs = [run for run in looked_at if run.homes and run.file == (file or "")]
         if runs:
             said = f"{label}, {node_words(evidence)}" if label else node_words(evidence)

@@ -29,7 +29,7 @@ def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
     """Of each size in bytes; that which is to be predicted only when it has been."""
     return {
         size: statistics.median(times)
-        for size, times in run.one_way_us.items()
+        for size, times in run.message_us.items()
         if is_predicted or size not in PREDICTED.values()
     }
 
@@ -39,7 +39,7 @@ def _draw_run(times: Axes, rates: Axes, run: Latency, is_predicted: bool, style:
     colour, marker = STYLES[style % len(STYLES)]
     sizes = list(times_us)
     spread = [
-        (min(run.one_way_us[size]), max(run.one_way_us[size])) for size in sizes
+        (min(run.message_us[size]), max(run.message_us[size])) for size in sizes
     ]  # of all samples
     times.fill_between(sizes, [low for low, _ in spread], [high for _, high in spread],
                        color=colour, alpha=0.2, linewidth=0)  # fmt: skip
@@ -62,7 +62,7 @@ def latency_figure(
     """Left the time of a message one way, right the bandwidth. published: latencies of a
     machine to look at beside, in us. is_predicted: whether they and the times that are
     predicted may be shown, since they have been. Raises NothingToDraw."""
-    runs = [run for run in evidence.of(LATENCY) if run.outcome.ok and run.one_way_us]
+    runs = [run for run in evidence.runs_of(LATENCY) if run.outcome.ok and run.message_us]
     series = published_series(published) if is_predicted else []
     if not runs and not series:
         raise NothingToDraw("no message was timed, so there is nothing to draw")
@@ -100,7 +100,7 @@ def latency_figure(
     hidden = (
         runs
         and not is_predicted
-        and any(set(PREDICTED.values()) & run.one_way_us.keys() for run in runs)
+        and any(set(PREDICTED.values()) & run.message_us.keys() for run in runs)
     )
     title = "A message one way"
     if runs:

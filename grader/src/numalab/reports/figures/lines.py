@@ -23,7 +23,7 @@ def _draw(axes: Axes, title: Sequence[str], run: Stores, end: float) -> None:
     lines = drawn_lines(run)
     for row, line in enumerate(lines):
         left = 0.0
-        for thread, stores in sorted(line.by_thread.items()):
+        for thread, stores in sorted(line.thread_stores.items()):
             width = 100 * stores / run.n
             colour = place_colour(thread - 1)
             axes.barh(row, width, left=left, color=colour, edgecolor="#333333")
@@ -51,7 +51,7 @@ def lines_figure(
     the sessions. Raises NothingToDraw."""
     found = []
     for label, evidence in seen:
-        runs = [run for run in evidence.of(STORES) if run.part == part and run.most_written]
+        runs = [run for run in evidence.runs_of(STORES) if run.part == part and run.most_written]
         if runs:
             words = f"{label}, {node_words(evidence)}" if label else node_words(evidence)
             found.append((words, runs[-1]))

@@ -57,12 +57,12 @@ def sittings(label: str, evidence: Evidence, file: str | None = None) -> Iterato
     """Where threads sat under a placement file (on each runtime), where ranks sat under a launch
     file; without a file, the threads of the graded kernel."""
     where = node_words(evidence)
-    for binding in evidence.of(BINDING):
+    for binding in evidence.runs_of(BINDING):
         if binding.file == file and binding.outcome.ok:
             name = f"{label}: {file}, {binding.runtime}, {where}"
             seen = _last_seen(binding.threads)
             yield Sitting(name, evidence.node, binding.threads, "thread", seen)
-    for job in evidence.of(RANKS):
+    for job in evidence.runs_of(RANKS):
         if job.file == file and job.outcome.ok and job.refused is None:
             threads = tuple(
                 Thread(rank.number, thread.allowed_pus, -1, -1, -1, thread.last_pu)
@@ -72,7 +72,7 @@ def sittings(label: str, evidence: Evidence, file: str | None = None) -> Iterato
             name = f"{label}: {file}, {where}"
             yield Sitting(name, evidence.node, threads, "rank", _last_seen(threads))
     if file is None:
-        runs: list[Placement | Trace] = [*evidence.of(PLACEMENT), *evidence.of(TRACE)]
+        runs: list[Placement | Trace] = [*evidence.runs_of(PLACEMENT), *evidence.runs_of(TRACE)]
         run = next((run for run in runs if run.threads), None)
         if run is not None:
             team = run.threads[: run.team]

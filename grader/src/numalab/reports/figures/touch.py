@@ -72,7 +72,9 @@ def strips(
     trace, uses = found
     place = drawn_place_of(evidence)
     residency = (
-        evidence.of(PLACEMENT)[0].residency if with_homes and evidence.of(PLACEMENT) else None
+        evidence.runs_of(PLACEMENT)[0].residency
+        if with_homes and evidence.runs_of(PLACEMENT)
+        else None
     )
     homes = residency or {}
     rows = []

@@ -21,7 +21,7 @@ MOST_NUMBERED = 24  # threads that are all numbered on the axis
 def best_look(evidence: Evidence, part: str | None) -> Placement | None:
     """Of a kernel, the look in which the work was shared most evenly: other load takes a core
     from a thread now and then."""
-    looks = [run for run in evidence.of(PLACEMENT) if run.part == part and run.cpu_time]
+    looks = [run for run in evidence.runs_of(PLACEMENT) if run.part == part and run.cpu_time]
     return max(looks, key=lambda look: work_share(look).share, default=None)
 
 
@@ -33,7 +33,7 @@ def _draw(axes: Axes, label: str, look: Placement, width: float, end: float) -> 
     """end: of the axis, in percent."""
     share = work_share(look)
     longest_s = sum(thread.longest_s for thread in look.cpu_time) or 1.0
-    works = [100 * work for work in share.of_thread]
+    works = [100 * work for work in share.thread_shares]
     waits = [100 * thread.lost_s / longest_s for thread in look.cpu_time]
     waits += [0.0] * (len(works) - len(waits))  # threads that never started
     threads = range(len(works))
@@ -70,7 +70,7 @@ def work_figure(
     NothingToDraw."""
     panels: list[tuple[str, Placement]] = []
     for label, evidence in seen:
-        for part in dict.fromkeys(run.part for run in evidence.of(PLACEMENT)):
+        for part in dict.fromkeys(run.part for run in evidence.runs_of(PLACEMENT)):
             look = best_look(evidence, part)
             if look is not None and (parts is None or part in parts):
                 words = [word for word in (label, part, node_words(evidence)) if word]
@@ -79,7 +79,7 @@ def work_figure(
         raise NothingToDraw("nobody looked how the work was shared, so there is nothing to draw")
     across = min(2, len(panels))
     rows = -(-len(panels) // across)
-    most = max(len(work_share(look).of_thread) for _, look in panels)
+    most = max(len(work_share(look).thread_shares) for _, look in panels)
     height = 2.3 + min(0.34 * most, 5.5)
     figure = new_figure(width_in, rows * height)
     grid = figure.subplots(rows, across, squeeze=False)
