@@ -280,7 +280,7 @@ static void add_digits(json_t *first_mismatch, const struct numalab_mismatch *fi
     if (!first->actual_digits[0] || (fabs(first->actual) < most && fabs(first->expected) < most))
         return;
     json_object_set_new(first_mismatch, "expected_digits", json_string(first->expected_digits));
-    json_object_set_new(first_mismatch, "found_digits", json_string(first->actual_digits));
+    json_object_set_new(first_mismatch, "actual_digits", json_string(first->actual_digits));
 }
 
 /* Adds row and column, where the array has such. */
@@ -320,40 +320,40 @@ static json_t *describe_requests(const struct numalab_results *results)
 json_t *numalab_record_results(const struct numalab_results *results,
                                const struct numalab_driver *driver)
 {
-    json_t *object = json_pack("{sI sI}", "checked", (json_int_t)results->checked, "wrong",
+    json_t *object = json_pack("{sI sI}", "checked", (json_int_t)results->checked, "mismatches",
                                (json_int_t)results->mismatches);
     if (driver->n_unit) json_object_set_new(object, "n_unit", json_string(driver->n_unit));
     if (results->mismatches) {
         const struct numalab_mismatch *first = &results->first_mismatch;
         json_object_set_new(
-            object, "first_wrong",
+            object, "first_mismatch",
             json_pack("{ss sI so so ss sI}", "array", driver->arrays[first->array].name, "element",
                       (json_int_t)first->element, "expected",
-                      numalab_record_number(first->expected), "found",
+                      numalab_record_number(first->expected), "actual",
                       numalab_record_number(first->actual), "phase", results->mismatch_phase,
                       "repetition", (json_int_t)results->mismatch_repetition));
-        add_digits(json_object_get(object, "first_wrong"), first);
-        add_place(json_object_get(object, "first_wrong"), results, driver);
+        add_digits(json_object_get(object, "first_mismatch"), first);
+        add_place(json_object_get(object, "first_mismatch"), results, driver);
         if (results->mismatch_row)
-            json_object_set_new(json_object_get(object, "first_wrong"), "row_name",
+            json_object_set_new(json_object_get(object, "first_mismatch"), "row_name",
                                 json_string(results->mismatch_row));
         if (results->mismatch_remark[0])
-            json_object_set_new(json_object_get(object, "first_wrong"), "remark",
+            json_object_set_new(json_object_get(object, "first_mismatch"), "remark",
                                 json_string(results->mismatch_remark));
         if (driver->rank_counts)
-            json_object_set_new(json_object_get(object, "first_wrong"), "rank",
+            json_object_set_new(json_object_get(object, "first_mismatch"), "rank",
                                 json_integer((json_int_t)results->mismatch_rank));
     }
     if (results->required_messages)
         json_object_set_new(object, "too_few_messages",
-                            json_pack("{sI sI}", "asked", (json_int_t)results->required_messages,
-                                      "seen", (json_int_t)results->actual_messages));
+                            json_pack("{sI sI}", "required", (json_int_t)results->required_messages,
+                                      "observed", (json_int_t)results->actual_messages));
     if (results->requests.count)
         json_object_set_new(object, "requests", describe_requests(results));
     if (results->required_bytes)
         json_object_set_new(object, "too_few_bytes",
-                            json_pack("{sI sI}", "asked", (json_int_t)results->required_bytes,
-                                      "seen", (json_int_t)results->actual_bytes));
+                            json_pack("{sI sI}", "required", (json_int_t)results->required_bytes,
+                                      "observed", (json_int_t)results->actual_bytes));
     if (results->early_messages) add_number(object, "messages_ahead", results->early_messages);
     if (results->is_replaced)
         json_object_set_new(object, "replaced_array",

@@ -159,7 +159,8 @@ static void test_series(void)
     EXPECT(json_array_size(list) == SERIES);
     json_array_foreach(list, i, one)
     {
-        const json_t *told = json_object_get(one, "told"), *right = json_object_get(one, "truth");
+        const json_t *told = json_object_get(one, "answers"),
+                     *right = json_object_get(one, "truth");
         const size_t kind = (size_t)(number(right, 0) - 1) % KINDS;
         const char *name = json_string_value(json_object_get(one, "kind"));
         EXPECT(strcmp(name, kinds[kind]) == 0);
@@ -173,7 +174,7 @@ static void test_series(void)
 
     /* Who writes nothing has not told what it told before, or zero. */
     json_array_foreach(json_object_get(none, "series"), i, one)
-        EXPECT(number(json_object_get(one, "told"), 0) == INT64_MIN);
+        EXPECT(number(json_object_get(one, "answers"), 0) == INT64_MIN);
     json_decref(record);
     json_decref(again);
     json_decref(other);
@@ -186,7 +187,8 @@ static void test_stops(void)
 {
     const struct numalab_driver finds = driver_of("answer", &watching);
     json_t *record = run(numalab_run_stops, &finds, 3);
-    const json_t *stops = json_object_get(record, "stops"), *told = json_object_get(record, "told");
+    const json_t *stops = json_object_get(record, "stops"),
+                 *told = json_object_get(record, "reported");
     const double least_s = json_number_value(json_object_get(record, "least_s"));
     double sum_s = 0.0;
     size_t i;
@@ -213,7 +215,7 @@ static void test_immediate_return(void)
     const struct numalab_driver returns = driver_of("answer", &blind);
     json_t *record = run(numalab_run_stops, &returns, 3);
     EXPECT(json_array_size(json_object_get(record, "stops")) == 0);
-    EXPECT(number(json_object_get(record, "told"), 0) == 0);
+    EXPECT(number(json_object_get(record, "reported"), 0) == 0);
     json_decref(record);
 }
 

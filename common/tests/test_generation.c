@@ -160,7 +160,7 @@ static size_t repetitions(const struct numalab_run_options *options)
         const json_t *outcome = json_object_get(role, "outcome");
         const json_t *results = json_object_get(role, "results");
         EXPECT(strcmp(json_string_value(json_object_get(outcome, "status")), "ok") == 0);
-        EXPECT(json_integer_value(json_object_get(results, "wrong")) == 0);
+        EXPECT(json_integer_value(json_object_get(results, "mismatches")) == 0);
         if (repetitions_of(record, options->role[i].name) != of_first) {
             EXPECT(!"as many repetitions of each role");
             of_first = 0;
@@ -220,9 +220,9 @@ static void test_results(void)
         struct numalab_run_options options = options_with("LEFT_OUT", "54321");
         options.is_sequential = is_sequential;
         json_t *record = numalab_run_generation(&options);
-        EXPECT(count_of(record, 0, "wrong") == 0);
-        EXPECT(count_of(record, 1, "wrong") == 0);
-        EXPECT(count_of(record, 2, "wrong") >= 1);
+        EXPECT(count_of(record, 0, "mismatches") == 0);
+        EXPECT(count_of(record, 1, "mismatches") == 0);
+        EXPECT(count_of(record, 2, "mismatches") >= 1);
         json_decref(record);
     }
 }
@@ -374,7 +374,7 @@ static void test_optional_role(void)
             for (size_t role = 0; role < PROBE; role++) {
                 EXPECT(strcmp(status_of(record, role), "ok") == 0);
                 EXPECT(count_of(record, role, "checked") >= N);
-                EXPECT(count_of(record, role, "wrong") == 0);
+                EXPECT(count_of(record, role, "mismatches") == 0);
                 EXPECT(repetitions_of(record, options.role[role].name) >= options.rounds.least);
             }
             EXPECT(strcmp(status_of(record, PROBE), "exited") == 0);

@@ -40,7 +40,7 @@ int main(void)
     {
         const json_t *results = json_object_get(entry, "results");
         EXPECT(json_integer_value(json_object_get(results, "checked")) > 0);
-        EXPECT(json_integer_value(json_object_get(results, "wrong")) == 0);
+        EXPECT(json_integer_value(json_object_get(results, "mismatches")) == 0);
     }
     json_decref(record);
 
@@ -49,7 +49,7 @@ int main(void)
     json_array_foreach(json_object_get(record, "checks"), i, entry)
     {
         const json_t *results = json_object_get(entry, "results");
-        const json_t *first = json_object_get(results, "first_wrong");
+        const json_t *first = json_object_get(results, "first_mismatch");
         const json_int_t n = json_integer_value(json_object_get(entry, "n"));
         EXPECT(first && json_integer_value(json_object_get(first, "element")) == n - 1);
     }

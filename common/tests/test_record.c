@@ -116,6 +116,6 @@ int main(void)
     const struct numalab_results results = {
         .checked = 9, .wrote_before_array = true, .damaged_array = 1};
     expect_text(numalab_record_results(&results, &driver),
-                "{\"checked\":9,\"wrong\":0,\"wrote_before_array\":\"q\"}");
+                "{\"checked\":9,\"mismatches\":0,\"wrote_before_array\":\"q\"}");
     return failures > 0;
 }

@@ -55,7 +55,7 @@ class Timed:
         record = self.session.record.runs[-1]
         assert isinstance(record, TimingRun)
         for entry in record.roles:
-            if entry.outcome.status != "ok" or entry.results.wrong:
+            if entry.outcome.status != "ok" or entry.results.mismatches:
                 raise NumalabError(f"{self.name}: the {entry.role} did not end well: {entry}")
         return {
             "timed": self.name,

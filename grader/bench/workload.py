@@ -130,10 +130,10 @@ class Workload:
         record = monitor.run_monitor(self.installation, self.lab, run)
         assert isinstance(record, TimingRun)
         for entry in record.roles:
-            if entry.outcome.status != "ok" or entry.results.wrong:
+            if entry.outcome.status != "ok" or entry.results.mismatches:
                 raise NumalabError(
                     f"the {entry.role} did not end well: {entry.outcome}, "
-                    f"{entry.results.wrong} wrong results"
+                    f"{entry.results.mismatches} wrong results"
                 )
         timed: Json = msgspec.to_builtins(record)
         return timed

@@ -86,10 +86,9 @@ static json_t *describe_threads(const struct numalab_activity_sampler *sampler)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < sampler->count; i++)
-        json_array_append_new(list,
-                              json_pack("{si sI sI}", "thread", (int)i, "works",
-                                        (json_int_t)sampler->entry[i].active_samples, "busy_else",
-                                        (json_int_t)sampler->entry[i].other_samples));
+        json_array_append_new(list, json_pack("{si sI sI}", "thread", (int)i, "works",
+                                              (json_int_t)sampler->entry[i].active_samples, "spins",
+                                              (json_int_t)sampler->entry[i].other_samples));
     return list;
 }
 

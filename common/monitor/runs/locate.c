@@ -132,7 +132,7 @@ static int ask_threads(struct numalab_worker *worker, const struct numalab_run_o
         if (!is_pu(options->node, here)) continue; /* it has moved in each call */
         json_array_append_new(list, json_pack("{si si si si si}", "thread", number, "pu", here,
                                               "numa_node", numa_node_of_pu(options->node, here),
-                                              "told_pu", (int)answer.pu, "told_numa_node",
+                                              "reported_pu", (int)answer.pu, "reported_numa_node",
                                               (int)answer.numa_node));
     }
     return 0;

@@ -222,10 +222,10 @@ static json_t *describe_cpu_time(const struct placement *placement)
     json_t *list = json_array();
     for (size_t i = 0; i < placement->share_count; i++) {
         const struct share *share = &placement->share[i];
-        json_array_append_new(list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s",
-                                              share->cpu_s, "waiting_s", share->runqueue_wait_s,
-                                              "stolen_s", share->steal_s, "longest_s",
-                                              share->longest_s, "busy_s", share->active_s));
+        json_array_append_new(
+            list, json_pack("{si sf sf sf sf sf}", "thread", (int)i, "cpu_s", share->cpu_s,
+                            "runqueue_wait_s", share->runqueue_wait_s, "steal_s", share->steal_s,
+                            "longest_s", share->longest_s, "demand_s", share->active_s));
     }
     return list;
 }

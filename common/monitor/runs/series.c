@@ -44,7 +44,7 @@ static int ask(struct numalab_worker *worker, const struct numalab_driver *drive
     series->truth(oracle, truth);
     json_t *expected = json_array(), *told = json_array();
     json_t *entry = json_pack("{ss sI so so}", "kind", series->kinds[kind], "length",
-                              (json_int_t)length, "truth", expected, "told", told);
+                              (json_int_t)length, "truth", expected, "answers", told);
     json_array_append_new(list, entry);
     for (size_t i = 0; i < series->answer_count; i++) {
         int64_t answer;

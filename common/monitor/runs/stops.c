@@ -338,12 +338,12 @@ json_t *numalab_run_stops(const struct numalab_run_options *options)
         }
     }
     numalab_worker_end(&stops.worker);
-    return json_pack("{so sf sf sf sf sf so so so sf sI sf sf so}", "seed",
-                     json_sprintf("%016llx", (unsigned long long)stops.random.seed), "gap_s",
-                     stops.gap_s, "least_s", stops.least_s, "watch_s", stops.watch_s, "elapsed_s",
-                     elapsed_s, "ahead_s", stops.ahead_s, "stops", describe(&stops, true),
-                     "too_short", describe(&stops, false), "told", answer ? answer : json_null(),
-                     "waiting_s", stops.runqueue_wait_s, "arguable_stops",
-                     (json_int_t)stops.arguable_count, "arguable_s", stops.arguable_s, "taken_s",
-                     stops.taken_s, "outcome", numalab_record_outcome(&stops.worker, driver));
+    return json_pack(
+        "{so sf sf sf sf sf so so so sf sI sf sf so}", "seed",
+        json_sprintf("%016llx", (unsigned long long)stops.random.seed), "gap_s", stops.gap_s,
+        "least_s", stops.least_s, "watch_s", stops.watch_s, "elapsed_s", elapsed_s, "ahead_s",
+        stops.ahead_s, "stops", describe(&stops, true), "too_short", describe(&stops, false),
+        "reported", answer ? answer : json_null(), "runqueue_wait_s", stops.runqueue_wait_s,
+        "arguable_stops", (json_int_t)stops.arguable_count, "arguable_s", stops.arguable_s,
+        "taken_s", stops.taken_s, "outcome", numalab_record_outcome(&stops.worker, driver));
 }

@@ -26,11 +26,11 @@ static json_t *describe(const struct numalab_worker *worker, const struct numala
     numalab_threads_read(worker->pid, &threads);
     const json_int_t thread_count = (json_int_t)threads.count;
     numalab_threads_free(&threads);
-    return json_pack("{sI so so so sI s{sI sI sI sI}}", "rank", (json_int_t)worker->rank, "asked",
-                     level_name(notes->required), "provided", level_name(notes->provided), "answer",
-                     answer_of(notes), "threads", thread_count, "calls", "main",
-                     (json_int_t)notes->main_calls, "main_in_parallel",
-                     (json_int_t)notes->main_calls_in_parallel, "other",
+    return json_pack("{sI so so so sI s{sI sI sI sI}}", "rank", (json_int_t)worker->rank,
+                     "requested", level_name(notes->required), "provided",
+                     level_name(notes->provided), "answer", answer_of(notes), "threads",
+                     thread_count, "calls", "main", (json_int_t)notes->main_calls,
+                     "main_in_parallel", (json_int_t)notes->main_calls_in_parallel, "other",
                      (json_int_t)notes->other_calls, "at_once", (json_int_t)notes->calls_at_once);
 }
 
@@ -63,9 +63,9 @@ static int ask_again(struct numalab_job *job, const struct numalab_run_options *
     for (size_t i = 0; i < job->rank_count; i++) {
         struct numalab_rank_notes notes;
         if (numalab_job_read_notes(job, i, &notes) < 0) return -1;
-        json_array_append_new(answers, json_pack("{so so so}", "asked", level_name(notes.required),
-                                                 "provided", level_name(notes.provided), "answer",
-                                                 answer_of(&notes)));
+        json_array_append_new(
+            answers, json_pack("{so so so}", "requested", level_name(notes.required), "provided",
+                               level_name(notes.provided), "answer", answer_of(&notes)));
     }
     return 0;
 }

@@ -230,8 +230,9 @@ def test_next_names_the_first_and_how_many_there_are(
     assert "at most 0" not in text
 
     wrong = invented.RIGHT | {
-        "wrong": 3, "first_wrong": {"array": "a", "element": 0, "found": 0.0, "expected": 1.0,
-                        "phase": "ping_pong", "repetition": 0, "rank": 1},
+        "mismatches": 3,
+        "first_mismatch": {"array": "a", "element": 0, "actual": 0.0, "expected": 1.0,
+                           "phase": "ping_pong", "repetition": 0, "rank": 1},
     }  # fmt: skip
     broken = invented.checked({"n": 7, "ranks": 2, "results": wrong}, part="ping_pong")
     text = " ".join(shown(lab, session(broken, *both, files=files, node=node)).split())

@@ -118,7 +118,7 @@ def test_a_record_says_where_memory_was_placed() -> None:
         found = vars(parsed(PLACING, whole | record))
         return {name: found[name] for name in FACTS}
 
-    whole = {"fills_node": False, "results": {"checked": 1, "wrong": 0}}
+    whole = {"fills_node": False, "results": {"checked": 1, "mismatches": 0}}
     assert facts(RECORD) == FACTS
     without = RECORD | {
         "thread_nodes": None, "policies_before": None, "policies_after": None,

@@ -70,7 +70,7 @@ from numalab.evidence.traced_pages import TracedArray
 
 OK = {"status": "ok", "printed_bytes": 3}
 WELL = Outcome("ok", {"printed_bytes": 3})
-RIGHT = {"checked": 9, "wrong": 0}
+RIGHT = {"checked": 9, "mismatches": 0}
 CORRECT = Results(9, 0, None, None)
 COMMON: Json = {"part": "x", "team": 2, "outcome": OK, "results": RIGHT}
 THREADS = [
@@ -87,7 +87,7 @@ TABLE = {
     "resident_after_bytes": 7, "address_space_before_bytes": 8, "address_space_after_bytes": 9,
 }  # fmt: skip
 CALLS = {"main": 1, "main_in_parallel": 2, "other": 3, "at_once": 4}
-RANK = {"rank": 0, "asked": "serialized", "provided": "multiple", "answer": 1, "threads": 4}
+RANK = {"rank": 0, "requested": "serialized", "provided": "multiple", "answer": 1, "threads": 4}
 LEVEL = COMMON | {"ranks": [RANK | {"calls": CALLS}]}
 LEVELS_OF_RANK = (RankLevel(0, "serialized", "multiple", 1, 4, MpiCalls(1, 2, 3, 4)),)
 
@@ -143,10 +143,10 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
             "n": 8, "threads": [], "computes": 4,
             "residency": [{"array": "a", "numa_node": [[0, 2], [-1, 1]]},
                           {"array": "b", "numa_node": [[1, 2]], "pages": 9, "blocks": [[3, 2]]}],
-            "cpu_time": [{"cpu_s": 1.0, "waiting_s": 2.0, "stolen_s": 3.0, "longest_s": 4.0,
-                          "busy_s": 5.0},
-                         {"cpu_s": 2.0, "waiting_s": 0.0, "stolen_s": 0.0, "longest_s": 0.0,
-                          "busy_s": 0.0}],
+            "cpu_time": [{"cpu_s": 1.0, "runqueue_wait_s": 2.0, "steal_s": 3.0, "longest_s": 4.0,
+                          "demand_s": 5.0},
+                         {"cpu_s": 2.0, "runqueue_wait_s": 0.0, "steal_s": 0.0, "longest_s": 0.0,
+                          "demand_s": 0.0}],
             "one_thread": {"computes": 2, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
          Placement("x", WELL, CORRECT, 8, (), {"a": (0, 0, -1), "b": (1, 1)},
                    {"a": CheckedPages(3, ((0, 3),)), "b": CheckedPages(9, ((3, 2),))},
@@ -155,8 +155,8 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
         # What did not come to one call of it, and threads that have more than their process.
         (PLACEMENT, {
             "n": 8, "threads": [], "computes": 0,
-            "cpu_time": [{"cpu_s": 7.0, "waiting_s": 0.0, "stolen_s": 0.0, "longest_s": 0.0,
-                          "busy_s": 0.0}],
+            "cpu_time": [{"cpu_s": 7.0, "runqueue_wait_s": 0.0, "steal_s": 0.0, "longest_s": 0.0,
+                          "demand_s": 0.0}],
             "one_thread": {"computes": 0, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
          Placement("x", WELL, CORRECT, 8, (), None, {}, (CpuTime(7.0, 0.0, 0.0, 0.0, 0.0),), 2,
                    SingleThread(WELL, None, 5.0, 0.0))),
@@ -164,7 +164,7 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
             "n": 8, "threads": [], "computes": 1,
             "one_thread": {"computes": 1, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
          Placement("x", WELL, CORRECT, 8, (), None, {}, (), 2, SingleThread(WELL, 3.0, 5.0, 5.0))),
-        (ACTIVE_THREADS, {"moments": 9, "threads": [{"works": 1, "busy_else": 2}]},
+        (ACTIVE_THREADS, {"moments": 9, "threads": [{"works": 1, "spins": 2}]},
          ActiveThreads("x", WELL, CORRECT, 9, (ThreadActivity(1, 2),), 2)),
         (ACTIVE_THREADS, {"moments": 0}, ActiveThreads("x", WELL, CORRECT, 0, (), 2)),
         (RACE, {}, Race("x", WELL, False, (), None)),
@@ -176,8 +176,8 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
                 (KernelTable(1, 8, 0, 0.1, 0.2, 0.3, 4, 5, 6, 7, 8, 9, None, None, None),))),
         (BINDING, {"file": "f.toml", "runtime": "libomp", "threads": THREADS},
          Binding("x", WELL, "f.toml", "libomp", BOUND, 2)),
-        (LOCATE, {"rounds": [[{"thread": 0, "pu": 1, "numa_node": 2, "told_pu": 3,
-                               "told_numa_node": 4}]]},
+        (LOCATE, {"rounds": [[{"thread": 0, "pu": 1, "numa_node": 2, "reported_pu": 3,
+                               "reported_numa_node": 4}]]},
          Locate("x", WELL, ((LocatedThread(0, 1, 2, 3, 4),),), 2, ())),
         (LOCATE, {"rounds": [], "free_rounds": [[]]}, Locate("x", WELL, (), 2, ((),))),
         (RANKS, {"file": "l.toml", "refused": "no", "ranks": [{"rank": 3, "threads": THREADS}]},
@@ -186,7 +186,7 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
             sample(16, 8e-6), sample(8, 9.0, True), sample(8, 16e-6), sample(8, 24e-6)]},
          Latency("x", WELL, None, (), {8: (2.0, 3.0), 16: (1.0,)}, 2)),
         (THREAD_LEVEL, LEVEL | {"other_levels": [
-            {"asked": "multiple", "provided": "single", "answer": None}]},
+            {"requested": "multiple", "provided": "single", "answer": None}]},
          levels(OtherLevel("multiple", "single", None))),
         # An earlier record has one: a level less than the first rank asked for.
         (THREAD_LEVEL, LEVEL | {"answer_to_less": 0},
@@ -209,7 +209,7 @@ def test_a_run_becomes_a_value(kind: Kind[Any], run: Json, read: object) -> None
 
 @pytest.mark.parametrize("asked", [None, "single"])
 def test_less_than_the_least_level_there_is_not(asked: str | None) -> None:
-    ranks = [RANK | {"calls": CALLS, "asked": asked}]
+    ranks = [RANK | {"calls": CALLS, "requested": asked}]
     assert parsed(THREAD_LEVEL, COMMON | {"ranks": ranks, "answer_to_less": 0}).other_levels == ()
     assert parsed(THREAD_LEVEL, COMMON | {"ranks": [], "answer_to_less": 0}).other_levels == ()
 
@@ -224,7 +224,7 @@ def test_stores_with_other_teams() -> None:
     assert (alone.results, alone.teams_outcome, alone.teams_results) == (CORRECT, None, None)
     others = parsed(
         STORES,
-        run | {"teams_outcome": {"status": "crashed"}, "teams_results": RIGHT | {"wrong": 2}},
+        run | {"teams_outcome": {"status": "crashed"}, "teams_results": RIGHT | {"mismatches": 2}},
     )
     assert others.teams_outcome == Outcome("crashed", {"printed_bytes": 0})
     assert others.teams_results == Results(9, 2, None, None)
@@ -286,10 +286,10 @@ def test_a_generation_has_the_times_of_each_role() -> None:
     [
         ({}, True),
         ({"outcome": {"status": "crashed"}}, True),
-        ({"results": {"checked": 9, "wrong": 1}}, True),
+        ({"results": {"checked": 9, "mismatches": 1}}, True),
         ({"may_fail": True}, True),
         ({"may_fail": True, "outcome": {"status": "crashed"}}, False),
-        ({"may_fail": True, "results": {"checked": 9, "wrong": 1}}, False),
+        ({"may_fail": True, "results": {"checked": 9, "mismatches": 1}}, False),
     ],
 )
 def test_who_may_fail_and_has_tells_of_nobody(changes: Json, is_there: bool) -> None:
@@ -308,19 +308,21 @@ def test_who_may_fail_and_has_tells_of_nobody(changes: Json, is_there: bool) -> 
 
 def test_the_first_wrong_element_with_all_that_is_known() -> None:
     wrong = {
-        "array": "a", "element": 3, "expected": "NaN", "found": "-Infinity", "phase": "compute",
+        "array": "a", "element": 3, "expected": "NaN", "actual": "-Infinity", "phase": "compute",
         "repetition": 1,
     }  # fmt: skip
-    first = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong}).first_mismatch
+    first = results_of({"checked": 9, "mismatches": 2, "first_mismatch": wrong}).first_mismatch
     assert first is not None and isnan(first.expected) and first.actual == -inf
     assert vars(first) | {"expected": 0.0} == vars(
         Mismatch("a", 3, 0.0, -inf, "compute", 1, None, None, None, None, "", "", "")
     )
     more = {
-        "expected": 1.5, "found": 2, "rank": 4, "row": 5, "column": 6, "row_name": "halo",
-        "remark": "late", "expected_digits": "15", "found_digits": "16",
+        "expected": 1.5, "actual": 2, "rank": 4, "row": 5, "column": 6, "row_name": "halo",
+        "remark": "late", "expected_digits": "15", "actual_digits": "16",
     }  # fmt: skip
-    found = results_of({"checked": 9, "wrong": 2, "first_wrong": wrong | more}).first_mismatch
+    found = results_of(
+        {"checked": 9, "mismatches": 2, "first_mismatch": wrong | more}
+    ).first_mismatch
     assert found == Mismatch(
         "a", 3, 1.5, 2.0, "compute", 1, 4, 5, 6, "halo", "late", "15", "16"
     )  # fmt: skip
@@ -335,7 +337,8 @@ def test_results_with_all_that_can_be_wrong() -> None:
     }  # fmt: skip
     found = results_of(RIGHT | {
         "wrote_before_array": "a", "wrote_after_array": "b", "replaced_array": "c",
-        "too_few_messages": {"asked": 4, "seen": 3}, "too_few_bytes": {"asked": 2, "seen": 1},
+        "too_few_messages": {"required": 4, "observed": 3},
+        "too_few_bytes": {"required": 2, "observed": 1},
         "messages_ahead": 5, "n_unit": "rows", "requests": requests,
     })  # fmt: skip
     assert found == Results(

@@ -83,9 +83,9 @@ def test_starting_code_of_a_record_that_does_not_tell(
     assert parse(record | {"starting_code": True}).is_starting_code
 
 
-@pytest.mark.parametrize("changes", [{"schema": 2}, {"schema": 0}, {"schema": None}])
+@pytest.mark.parametrize("changes", [{"schema": 3}, {"schema": 0}, {"schema": None}])
 def test_another_version_of_the_format_is_refused(changes: Json) -> None:
-    with pytest.raises(NumalabError, match=r"schema version (2|0|None), this kit reads version 1"):
+    with pytest.raises(NumalabError, match=r"schema version (3|0|None); numalab reads up to 2"):
         parse(invented.evidence(ONE) | changes)
     with pytest.raises(NumalabError, match="schema version None"):
         parse({})

@@ -223,7 +223,7 @@ def test_what_the_kit_failed_in(run: Json, found: list[str]) -> None:
         kept = [timed.outcome for timed in record.roles]
     if isinstance(record, PlacementRun) and record.one_thread is not None:
         kept.append(record.one_thread.outcome)
-    assert statuses(outcome for outcome in kept if outcome.kits_own == "ok") == found
+    assert statuses(outcome for outcome in kept if outcome.baseline_status == "ok") == found
 
 
 @pytest.mark.parametrize(

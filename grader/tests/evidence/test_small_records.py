@@ -117,13 +117,13 @@ def test_a_record_keeps_what_its_node_refused() -> None:
     ("outcome", "ok", "is_numalab_fault", "blames"),
     [
         (Outcome("ok"), True, False, False),
-        (Outcome("ok", {"kits_own": "ok"}), True, False, False),
+        (Outcome("ok", {"baseline_status": "ok"}), True, False, False),
         (Outcome("crashed"), False, False, False),
-        (Outcome("crashed", {"kits_own": "ok"}), False, False, True),
+        (Outcome("crashed", {"baseline_status": "ok"}), False, False, True),
         (Outcome("obstructed"), False, True, False),
         (Outcome("kit_error"), False, True, False),
-        (Outcome("kit_error", {"kits_own": "crashed"}), False, True, False),
-        (Outcome("kit_error", {"kits_own": "ok"}), False, False, True),
+        (Outcome("kit_error", {"baseline_status": "crashed"}), False, True, False),
+        (Outcome("kit_error", {"baseline_status": "ok"}), False, False, True),
     ],
 )
 def test_whose_fault_an_end_is(
@@ -202,14 +202,15 @@ def test_shares_of_pages_on_nodes() -> None:
 
 
 def test_series_stand_beside_their_truth() -> None:
-    drawn = [{"kind": "steps", "length": 9, "truth": [1, 2], "told": []}]
+    drawn = [{"kind": "steps", "length": 9, "truth": [1, 2], "answers": []}]
     assert parsed(SERIES, {"series": drawn}).series == (DrawnSeries("steps", 9, (1, 2), ()),)
 
 
 def stops(**changes: Any) -> LiveStops:
     facts: dict[str, Any] = {
         "gap_s": 0.1, "least_s": 0.25, "watch_s": 2.0, "elapsed_s": 3.0,
-        "stops": ((0.5, 0.75), (1.0, 1.5)), "runqueue_wait_s": 0.75, "steal_s": 0.5, "reported": None,
+        "stops": ((0.5, 0.75), (1.0, 1.5)), "runqueue_wait_s": 0.75, "steal_s": 0.5,
+        "reported": None,
     }  # fmt: skip
     return LiveStops(None, OK, **facts | changes)
 
@@ -225,16 +226,16 @@ def test_what_a_thread_lost_beside_the_stops() -> None:
 
 def test_a_record_of_stops() -> None:
     figures = {
-        "gap_s": 0.1, "least_s": 0.2, "watch_s": 0.3, "elapsed_s": 0.4, "waiting_s": 0.5,
+        "gap_s": 0.1, "least_s": 0.2, "watch_s": 0.3, "elapsed_s": 0.4, "runqueue_wait_s": 0.5,
         "taken_s": 0.6,
     }  # fmt: skip
-    older = figures | {"stops": [[1.0, 2.0]], "told": None}
+    older = figures | {"stops": [[1.0, 2.0]], "reported": None}
     facts: dict[str, Any] = figures | {"stops": ((1.0, 2.0),), "reported": None}
-    facts |= {"runqueue_wait_s": facts.pop("waiting_s"), "steal_s": facts.pop("taken_s")}
+    facts["steal_s"] = facts.pop("taken_s")
     ended = Outcome("ok", {"printed_bytes": 0})
     assert parsed(STOPS, older) == LiveStops(None, ended, **facts)
     newer = older | {
-        "told": [3, 2_000_000_000], "ahead_s": 0.7, "too_short": [[0.1, 0.2]],
+        "reported": [3, 2_000_000_000], "ahead_s": 0.7, "too_short": [[0.1, 0.2]],
         "arguable_stops": 4, "arguable_s": 0.8,
     }  # fmt: skip
     facts |= {"ahead_s": 0.7, "too_short": ((0.1, 0.2),), "arguable": (4, 0.8)}
@@ -246,16 +247,16 @@ def test_a_record_of_stops() -> None:
 # ---- jobs on a link ----------------------------------------------------------------------------
 
 JOB: dict[str, Any] = {
-    "end": "ok", "code": 0, "said": "done", "limit_s": 9.0, "items": 4, "payload_bytes": 100,
-    "wrong": 1, "sent_bytes": 300, "sent_frames": 5, "received_bytes": 70,
+    "end": "ok", "code": 0, "output": "done", "limit_s": 9.0, "items": 4, "payload_bytes": 100,
+    "mismatches": 1, "sent_bytes": 300, "sent_frames": 5, "received_bytes": 70,
 }  # fmt: skip
 
 
 def test_bytes_on_the_link_over_those_of_items() -> None:
     first = {"item": 2, "length": 3, "expected_length": 4, "number": None}
-    job = parsed(LINK_RUN, JOB | {"first_wrong": first, "part": "x"})
-    assert job.first_wrong == TransferMismatch(2, 3, 4, None)
-    assert parsed(LINK_RUN, JOB | {"first_wrong": None}).first_wrong is None
+    job = parsed(LINK_RUN, JOB | {"first_mismatch": first, "part": "x"})
+    assert job.first_mismatch == TransferMismatch(2, 3, 4, None)
+    assert parsed(LINK_RUN, JOB | {"first_mismatch": None}).first_mismatch is None
     assert (job.bytes_ratio, job.overhead_bytes) == (3.0, 50.0)
 
 
@@ -327,7 +328,8 @@ SLOTS = Slots(2, 0, 0, 5, True, 64)
 def stores(n: int = 100, threads: int = 2, **changes: Any) -> Stores:
     facts: dict[str, Any] = {
         "line_bytes": 64, "lines": 9, "stores": 90, "lost": 0, "shared_lines": 1,
-        "shared_stores": 25, "most_written": (), "thread_accesses": (), "slots": SLOTS, "noted": True,
+        "shared_stores": 25, "most_written": (), "thread_accesses": (), "slots": SLOTS,
+        "noted": True,
     }  # fmt: skip
     return Stores(None, OK, RIGHT, n=n, threads=threads, **facts | changes)
 
@@ -374,9 +376,10 @@ def test_a_record_of_stores() -> None:
     }  # fmt: skip
     ended = Outcome("ok", {"printed_bytes": 0})
     facts: dict[str, Any] = counts | {
-        "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "thread_accesses": ((8, 9),), "slots": SLOTS,
+        "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "thread_accesses": ((8, 9),),
+        "slots": SLOTS,
     }  # fmt: skip
-    record |= {"results": {"checked": 1000, "wrong": 0}}
+    record |= {"results": {"checked": 1000, "mismatches": 0}}
     assert parsed(STORES, record) == Stores(None, ended, RIGHT, **facts)
     past = {"of": "allocated", "bytes": 8}
     teams = [{"threads": 3, "slots": slots}, {"threads": 4, "slots": slots, "overrun": past}]

@@ -67,7 +67,9 @@ def test_users_of_all_tracings_are_put_together() -> None:
 
 def test_other_pages_can_not_be_put_together() -> None:
     first = trace(array("a", [0, 0], [{0}, {1}]), threads=TWO)
-    other = trace(array("a", [0, 0], [{0}, {1}], checked_pages=CheckedPages(4, ((1, 2),))), threads=TWO)
+    other = trace(
+        array("a", [0, 0], [{0}, {1}], checked_pages=CheckedPages(4, ((1, 2),))), threads=TWO
+    )
     told = "the record's tracings and its first tracing are not of the same pages of a, "
     with pytest.raises(NumalabError, match=told):
         united_users([first, other])

@@ -50,7 +50,7 @@ class Pretended:
         run = worked(ONE_NODE, role, busy_s)
         run["one_thread"] = invented.one_thread(sum(busy_s), over)
         if busy_s == KEPT:
-            run["cpu_time"][0] |= {"waiting_s": 0.1, "busy_s": 0.3}
+            run["cpu_time"][0] |= {"runqueue_wait_s": 0.1, "demand_s": 0.3}
         self.record["runs"].append(run)
         self.asked.append(more)
 

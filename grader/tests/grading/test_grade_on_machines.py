@@ -325,8 +325,8 @@ def test_what_an_interrupt_left_out_is_open(labs: dict[str, Lab]) -> None:
 
 def wrong_results() -> Json:
     return {
-        "checked": 9, "wrong": 1,
-        "first_wrong": {"array": "field", "element": 5, "expected": 1.0, "found": 2.0,
+        "checked": 9, "mismatches": 1,
+        "first_mismatch": {"array": "field", "element": 5, "expected": 1.0, "actual": 2.0,
                         "phase": "an iteration", "repetition": 0, "rank": 0},
     }  # fmt: skip
 

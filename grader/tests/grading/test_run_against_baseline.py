@@ -112,7 +112,7 @@ def test_what_fails_with_the_submission_alone_is_its_own(
     assert place.asked == ["submission", "solution"] * 2
     first, second = kept_runs(session)
     assert first["tried_again"] == "kit_failed"
-    assert second["outcome"]["kits_own"] == "ok"
+    assert second["outcome"]["baseline_status"] == "ok"
     record_of(record_json(session.record))
     found = of_session(session)
     for name in ("correct", "touched_where_used"):
@@ -134,7 +134,7 @@ def test_what_fails_with_the_kits_own_is_the_kits(
     assert place.asked == ["submission", "solution"]
     found = of_session(session)["correct"]
     assert (found.status, found.cause) == ("error", "kit")
-    assert "kits_own" not in kept_runs(session)[-1]["outcome"]
+    assert "baseline_status" not in kept_runs(session)[-1]["outcome"]
 
 
 def test_what_ends_before_the_kernel_is_called_is_held_against_the_kits_own(
@@ -169,7 +169,7 @@ def test_once_is_chance_and_benefits_a_kernel_once(
     session = session_at(installation, first_touch, tmp_path, place, told, monkeypatch)
     assert session.run(CHECK, OF_SUBMISSION, {})
     assert not session.run(CHECK, OF_SUBMISSION, {})
-    assert kept_runs(session)[-1]["outcome"]["kits_own"] == "ok"
+    assert kept_runs(session)[-1]["outcome"]["baseline_status"] == "ok"
 
 
 def test_a_launch_file_that_fails_says_nothing_of_another(

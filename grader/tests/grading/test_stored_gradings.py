@@ -261,7 +261,7 @@ def test_a_record_that_contradicts_itself_is_damaged(
     installation: Installation, tmp_path: Path
 ) -> None:
     record = deepcopy(here())
-    record["runs"][0]["checks"][0]["results"]["wrong"] = 3  # without the first of them
+    record["runs"][0]["checks"][0]["results"]["mismatches"] = 3  # without the first of them
     done = numalab_command(installation, "grade", "--from", str(kept(tmp_path / "c", record)))
     assert done.code == 2 and "is damaged, or of another kit" in done.said
 

@@ -155,8 +155,8 @@ def test_a_bad_end_explains_what_is_missing(
 def test_wrong_results_explain_that_there_are_no_times(first_touch: Lab) -> None:
     record = invented.evidence(ONE)
     record["runs"][0]["checks"][0]["results"] = invented.RIGHT | {
-        "wrong": 1,
-        "first_wrong": {"array": "a", "element": 0, "found": 0.0, "expected": 1.0,
+        "mismatches": 1,
+        "first_mismatch": {"array": "a", "element": 0, "actual": 0.0, "expected": 1.0,
                         "phase": "compute", "repetition": 0},
     }  # fmt: skip
     found = judged(first_touch, record)

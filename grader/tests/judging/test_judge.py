@@ -134,8 +134,8 @@ def test_fortran_counts_from_one(first_touch: Lab) -> None:
 
 def wrong_results(found: float | str = 2.0) -> Json:
     return {
-        "checked": 1000, "wrong": 3,
-        "first_wrong": {"array": "a", "element": 5, "expected": 1.0, "found": found,
+        "checked": 1000, "mismatches": 3,
+        "first_mismatch": {"array": "a", "element": 5, "expected": 1.0, "actual": found,
                         "phase": "compute", "repetition": 1},
     }  # fmt: skip
 
@@ -841,4 +841,4 @@ def test_the_schema_refuses_what_is_not_evidence() -> None:
         with raises_text(NumalabError):
             record_of(broken)
     with raises_text(NumalabError):
-        parse(record | {"schema": 2})
+        parse(record | {"schema": 3})

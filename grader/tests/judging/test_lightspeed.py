@@ -155,7 +155,7 @@ def fail(record: Json) -> None:
 
 def give_wrong(record: Json) -> None:
     for role in probes(record):
-        role["results"] = role["results"] | {"wrong": 3}
+        role["results"] = role["results"] | {"mismatches": 3}
 
 
 def leave(record: Json) -> None:

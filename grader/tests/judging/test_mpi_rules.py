@@ -95,8 +95,8 @@ SYNCHRONOUS = invented.checked(part="ping_pong", synchronous=True)
 WAITS = {"status": "timed_out", "doing": "ping_pong", "n": 4099, "limit_s": 5.0, "ranks": 2,
          "printed_bytes": 0}  # fmt: skip
 WRONG = {
-    "checked": 100, "wrong": 2,
-    "first_wrong": {"array": "field", "element": 5, "expected": 1.0, "found": 2.0,
+    "checked": 100, "mismatches": 2,
+    "first_mismatch": {"array": "field", "element": 5, "expected": 1.0, "actual": 2.0,
                     "phase": "an iteration", "repetition": 0, "rank": 1},
 }  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_who_sends_nothing_is_not_called_free_of_deadlocks(messages: Lab) -> Non
     wrong = invented.checked({"n": 7, "ranks": 3, "results": WRONG}, part="ping_pong")
     found = judged(messages, session(wrong, SYNCHRONOUS))["deadlock_free"]
     check_verdict(found, "fail", "not_right_yet")
-    few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}}
+    few = invented.RIGHT | {"too_few_messages": {"required": 100, "observed": 50}}
     silent = invented.checked({"n": 0, "ranks": 2, "results": few}, part="ping_pong")
     found = judged(messages, session(silent, SYNCHRONOUS))["deadlock_free"]
     check_verdict(found, "fail", "not_right_yet")
@@ -164,7 +164,7 @@ def test_wrong_results_name_the_rank(messages: Lab, language: str) -> None:
 
 def test_where_it_went_wrong_is_known(messages: Lab, hybrid: Lab) -> None:
     """The hint that is offered follows it."""
-    wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | {"phase": "start_mpi"}}
+    wrong = WRONG | {"first_mismatch": WRONG["first_mismatch"] | {"phase": "start_mpi"}}
     record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="code"))
     assert judged(hybrid, record)["correct"].began_in == "start_mpi"
     ended = {"status": "crashed", "signal": "SIGSEGV", "n": 0, "rank": 0, "ranks": 3,
@@ -226,7 +226,7 @@ def test_what_comes_of_a_level_that_is_too_low_is_put_down_to_it(hybrid: Lab) ->
 
 def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab) -> None:
     remark = {"remark": "The first word is 50 too small after 50 round trips."}
-    wrong = WRONG | {"first_wrong": WRONG["first_wrong"] | remark}
+    wrong = WRONG | {"first_mismatch": WRONG["first_mismatch"] | remark}
     record = session(invented.checked({"n": 7, "ranks": 3, "results": wrong}, part="ping_pong"))
     record_of(record)
     check_verdict(judged(messages, record)["correct"], "fail", "wrong_result")
@@ -234,14 +234,17 @@ def test_what_the_lab_says_of_a_wrong_element_is_told(messages: Lab) -> None:
 
 def test_a_row_of_a_neighbour_is_called_so(messages: Lab) -> None:
     place = {"row": 3, "column": 1, "row_name": "the halo row from the rank below"}
-    found = WRONG | {"first_wrong": WRONG["first_wrong"] | place | {"repetition": 2}}
+    found = WRONG | {"first_mismatch": WRONG["first_mismatch"] | place | {"repetition": 2}}
     record = session(invented.checked({"n": 7, "ranks": 2, "results": found}, part="ping_pong"))
     record_of(record)
     check_verdict(judged(messages, record)["correct"], "fail", "wrong_result")
 
 
 def test_sizes_that_are_bytes_are_called_so(messages: Lab) -> None:
-    few = invented.RIGHT | {"too_few_messages": {"asked": 100, "seen": 50}, "n_unit": "bytes"}
+    few = invented.RIGHT | {
+        "too_few_messages": {"required": 100, "observed": 50},
+        "n_unit": "bytes",
+    }
     for n, size in ((0, "0 bytes"), (1, "1 byte"), (4099, "4,099 bytes")):
         check = invented.checked({"n": n, "ranks": 2, "results": few}, part="ping_pong")
         record_of(session(check))
@@ -254,7 +257,7 @@ def test_sizes_that_are_bytes_are_called_so(messages: Lab) -> None:
 @pytest.mark.parametrize(
     "lack",
     [
-        {"too_few_bytes": {"asked": 16000, "seen": 8}},
+        {"too_few_bytes": {"required": 16000, "observed": 8}},
         {"messages_ahead": 998},
         {"replaced_array": "buffer"},
     ],
@@ -271,7 +274,7 @@ def test_what_is_no_work_is_wrong(messages: Lab, lack: dict[str, Any]) -> None:
 
 
 def test_a_ping_pong_without_messages_is_wrong(messages: Lab) -> None:
-    few = invented.RIGHT | {"too_few_messages": {"asked": 2000, "seen": 2}}
+    few = invented.RIGHT | {"too_few_messages": {"required": 2000, "observed": 2}}
     check = invented.checked({"n": 8, "ranks": 2, "results": few}, part="ping_pong")
     record = session(check, SYNCHRONOUS)
     record_of(record)
@@ -405,7 +408,7 @@ def test_the_level_of_threads(
 
 
 OTHER_LEVELS = [
-    {"asked": "funneled", "provided": provided, "answer": int(provided != "single")}
+    {"requested": "funneled", "provided": provided, "answer": int(provided != "single")}
     for provided in ("single", "serialized", "multiple")
 ]
 

@@ -60,8 +60,8 @@ def job(**more: Any) -> Json:
     """Of 1,000 items with 36,000 bytes of payload, packed well."""
     return {
         "kind": "on_link", "lab": "33_link", "part": "deliver", "team": 2, "role": "submission",
-        "end": "ok", "code": 0, "said": "", "limit_s": 60.0, "items": 1000,
-        "payload_bytes": 36_000, "wrong": 0, "first_wrong": None, "sent_bytes": 39_000,
+        "end": "ok", "code": 0, "output": "", "limit_s": 60.0, "items": 1000,
+        "payload_bytes": 36_000, "mismatches": 0, "first_mismatch": None, "sent_bytes": 39_000,
         "sent_frames": 30, "received_bytes": 2_000, "outcome": invented.OK,
     } | more  # fmt: skip
 
@@ -92,24 +92,25 @@ def test_few_bytes_beside_those_of_the_items(lab: Lab) -> None:
         ({"sent_bytes": 46_000}, "missed"),
         ({"sent_bytes": 70_000}, "missed"),
         (
-            {"wrong": 7, "first_wrong": {
+            {"mismatches": 7, "first_mismatch": {
                 "item": 4, "length": 0, "expected_length": 3, "number": 0}},
             "wrong_result",
         ),
         (
-            {"wrong": 1, "first_wrong": {
+            {"mismatches": 1, "first_mismatch": {
                 "item": 4, "length": 3, "expected_length": 3, "number": 2}},
             "wrong_result",
         ),
-        ({"wrong": None}, "wrong_result"),
-        ({"end": "late", "wrong": None}, "timed_out"),
+        ({"mismatches": None}, "wrong_result"),
+        ({"end": "late", "mismatches": None}, "timed_out"),
         (
-            {"end": "code", "code": 14, "said": "==\nAbort(1): Message truncated", "wrong": None},
+            {"end": "code", "code": 14, "output": "==\nAbort(1): Message truncated",
+             "mismatches": None},
             "exited",
         ),
-        ({"end": "code", "code": 139, "wrong": None}, "crashed"),
-        ({"end": "printed", "wrong": None}, "over_limit"),
-        ({"end": "node", "said": "node2 is gone", "wrong": None}, "ended_node"),
+        ({"end": "code", "code": 139, "mismatches": None}, "crashed"),
+        ({"end": "printed", "mismatches": None}, "over_limit"),
+        ({"end": "node", "output": "node2 is gone", "mismatches": None}, "ended_node"),
     ],
 )  # fmt: skip
 def test_what_fails(lab: Lab, more: Json, cause: str) -> None:
@@ -121,12 +122,12 @@ def test_what_fails(lab: Lab, more: Json, cause: str) -> None:
 
 def test_fortran_counts_from_1(lab: Lab) -> None:
     first = {"item": 4, "length": 3, "expected_length": 3, "number": 2}
-    found = judged(lab, job(wrong=1, first_wrong=first), language="fortran")
+    found = judged(lab, job(mismatches=1, first_mismatch=first), language="fortran")
     check_verdict(found, "fail", "wrong_result")
 
 
 def test_the_better_of_two_jobs_counts(lab: Lab) -> None:
-    late, bad = job(end="late", wrong=None), job(sent_bytes=60_000)
+    late, bad = job(end="late", mismatches=None), job(sent_bytes=60_000)
     assert judged(lab, late, job()).status == "pass"
     assert judged(lab, bad, job()).status == "pass"
     assert judged(lab, late, bad).cause == "missed"

@@ -54,8 +54,8 @@ def with_cpu_s(record: Json, *cpu_s: float, waiting_s: float = 0.0) -> Json:
     """waiting_s: for which the last thread was kept from its core."""
     placed = next(run for run in record["runs"] if run["kind"] == "placement")
     for entry, seconds in zip(placed["cpu_time"], cpu_s, strict=True):
-        entry["cpu_s"] = entry["busy_s"] = seconds
-    placed["cpu_time"][-1]["busy_s"] += waiting_s
+        entry["cpu_s"] = entry["demand_s"] = seconds
+    placed["cpu_time"][-1]["demand_s"] += waiting_s
     return record
 
 
@@ -168,7 +168,7 @@ def at_work(*threads: tuple[int, int]) -> Json:
     return {
         "kind": "at_work", "lab": "x", "part": None, "team": 2, "role": "submission", "n": 16384,
         "computes": 2, "moments": 64, "results": invented.RIGHT, "outcome": invented.OK,
-        "threads": [{"thread": t, "works": works, "busy_else": busy_else}
+        "threads": [{"thread": t, "works": works, "spins": busy_else}
                     for t, (works, busy_else) in enumerate(threads)],
     }  # fmt: skip
 

@@ -73,7 +73,7 @@ def series(part: str, *entries: tuple[str, list[int], list[int]], **more: Any) -
         "kind": "series", "lab": "x", "part": part, "team": 2, "role": "submission",
         "seed": "0" * 16, "outcome": invented.OK,
         "series": [
-            {"kind": kind, "length": 40, "truth": truth, "told": told}
+            {"kind": kind, "length": 40, "truth": truth, "answers": told}
             for kind, truth, told in entries
         ],
     } | more  # fmt: skip
@@ -85,7 +85,7 @@ def stops(told: list[int] | None, made: int = 12, **more: Any) -> Json:
         "kind": "stops", "lab": "x", "part": "noise", "team": 2, "role": "submission",
         "seed": "0" * 16, "gap_s": 0.002, "least_s": 0.02, "watch_s": 2.0,
         "elapsed_s": 2.001,
-        "stops": [[0.05, 0.051]] * made, "told": told, "waiting_s": 0.0, "taken_s": 0.0,
+        "stops": [[0.05, 0.051]] * made, "reported": told, "runqueue_wait_s": 0.0, "taken_s": 0.0,
         "outcome": invented.OK,
     } | more  # fmt: skip
 
@@ -233,15 +233,15 @@ def test_a_stop_that_the_clock_alone_makes_takes_no_time(lab: Lab) -> None:
 def test_what_the_node_takes_may_be_found_and_need_not(lab: Lab) -> None:
     """200 ms, in which there is room for ten stops of 20 ms."""
     for told in ([12, 605 * MS], [22, 805 * MS], [15, 700 * MS]):
-        found = judged(lab, stops(told, waiting_s=0.15, taken_s=0.05))["stops_live"]
+        found = judged(lab, stops(told, runqueue_wait_s=0.15, taken_s=0.05))["stops_live"]
         check_verdict(found, "pass", "reached")
     for told in ([24, 805 * MS], [12, 880 * MS], [10, 605 * MS]):
-        assert judged(lab, stops(told, waiting_s=0.2))["stops_live"].status == "fail"
+        assert judged(lab, stops(told, runqueue_wait_s=0.2))["stops_live"].status == "fail"
 
 
 def test_of_waits_that_were_looked_at_the_long_ones_may_count(lab: Lab) -> None:
     """Two stops, and 50 ms; the other 350 ms are waits each of which is too short."""
-    more = {"waiting_s": 0.4, "arguable_stops": 2, "arguable_s": 0.05}
+    more = {"runqueue_wait_s": 0.4, "arguable_stops": 2, "arguable_s": 0.05}
     for told, status in (
         ([12, 605 * MS], "pass"), ([15, 720 * MS], "pass"),
         ([16, 605 * MS], "fail"), ([12, 740 * MS], "fail"),
@@ -255,7 +255,7 @@ def test_who_does_not_watch_to_the_end_has_not_watched(lab: Lab) -> None:
     check_verdict(found, "fail", "missed")
 
 
-@pytest.mark.parametrize("more", [{"waiting_s": 0.4}, {"made": 7}, {"made": 0}])
+@pytest.mark.parametrize("more", [{"runqueue_wait_s": 0.4}, {"made": 7}, {"made": 0}])
 def test_a_busy_node_leaves_it_open(lab: Lab, more: dict[str, Any]) -> None:
     found = judged(lab, stops([99, 9000 * MS], **more))["stops_live"]
     check_verdict(found, "inconclusive", "too_noisy")

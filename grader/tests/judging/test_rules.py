@@ -115,9 +115,9 @@ def placed(
     run = invented.placement(ONE, lambda owner, page: 0, role)
     run |= {"computes": 1, "one_thread": invented.one_thread(sum(cpu_s), over)}
     return part(run, name, cpu_time=[
-        {"thread": i, "cpu_s": cpu_s[i], "waiting_s": waiting_s[i], "stolen_s": stolen_s[i],
+        {"thread": i, "cpu_s": cpu_s[i], "runqueue_wait_s": waiting_s[i], "steal_s": stolen_s[i],
          "longest_s": cpu_s[i] if i == cpu_s.index(max(cpu_s)) else 0.0,
-         "busy_s": min(cpu_s[i] + waiting_s[i] + stolen_s[i], max(cpu_s))}
+         "demand_s": min(cpu_s[i] + waiting_s[i] + stolen_s[i], max(cpu_s))}
         for i in range(len(cpu_s))
     ])  # fmt: skip
 
@@ -160,8 +160,8 @@ def test_all_parts_right(lab: Lab) -> None:
 
 
 def test_a_wrong_part_takes_nothing_from_the_other(lab: Lab) -> None:
-    wrong = {"checked": 7, "wrong": 1, "first_wrong": {
-        "array": "e", "element": 3, "expected": 1.0, "found": 2.0, "phase": "one",
+    wrong = {"checked": 7, "mismatches": 1, "first_mismatch": {
+        "array": "e", "element": 3, "expected": 1.0, "actual": 2.0, "phase": "one",
         "repetition": 0}}  # fmt: skip
     runs = right()
     runs[0] = check("one", checks=[{"n": 7, "results": wrong}])
@@ -923,7 +923,13 @@ def test_placements_are_judged_whatever_the_kernel_is_like(affinity: Lab) -> Non
 
 def located(*told: tuple[int, int, int, int]) -> Evidence:
     entries = [
-        {"thread": t, "pu": pu, "numa_node": node, "told_pu": told_pu, "told_numa_node": told_node}
+        {
+            "thread": t,
+            "pu": pu,
+            "numa_node": node,
+            "reported_pu": told_pu,
+            "reported_numa_node": told_node,
+        }
         for t, (pu, node, told_pu, told_node) in enumerate(told)
     ]
     run = {"kind": "locate", "lab": "x", "part": None, "team": 2, "role": "submission",
@@ -946,9 +952,10 @@ def test_locate_is_held_against_where_threads_are(affinity: Lab) -> None:
 def test_locate_is_asked_where_threads_may_move_too(affinity: Lab) -> None:
     record = handed_in(
         {"kind": "locate", "lab": "x", "part": None, "team": 2, "role": "submission", "seed": "0",
-         "rounds": [[{"thread": 1, "pu": 3, "numa_node": 1, "told_pu": 3, "told_numa_node": 1}]],
+         "rounds": [
+             [{"thread": 1, "pu": 3, "numa_node": 1, "reported_pu": 3, "reported_numa_node": 1}]],
          "free_rounds": [
-             [{"thread": 1, "pu": 3, "numa_node": 1, "told_pu": 2, "told_numa_node": 1}], []
+             [{"thread": 1, "pu": 3, "numa_node": 1, "reported_pu": 2, "reported_numa_node": 1}], []
          ],
          "outcome": invented.OK}
     )  # fmt: skip
@@ -957,7 +964,7 @@ def test_locate_is_asked_where_threads_may_move_too(affinity: Lab) -> None:
     assert (found.status, found.value) == ("fail", 1)
     check_verdict(found, "fail", "missed")
     record["runs"][-1]["rounds"] = []  # what the worker itself tells is not enough to pass
-    record["runs"][-1]["free_rounds"][0][0]["told_pu"] = 3
+    record["runs"][-1]["free_rounds"][0][0]["reported_pu"] = 3
     assert of(judge(affinity, parse(record)))["located"].status == "fail"
 
 

@@ -333,8 +333,8 @@ def test_a_bad_end_or_a_wrong_result_there_is_the_kernels(lab: Lab) -> None:
     crashed = {"status": "crashed", "signal": "SIGSEGV", "doing": "count", "printed_bytes": 0}
     found = judged(lab, stores(outcome=crashed, noted=None))
     assert failed(found) == {"correct", "no_shared_lines", "slots_true", "no_waste"}
-    wrong = {"checked": 7, "wrong": 1, "first_wrong": {
-        "array": "bins", "element": 3, "expected": 1.0, "found": 2.0, "phase": "count",
+    wrong = {"checked": 7, "mismatches": 1, "first_mismatch": {
+        "array": "bins", "element": 3, "expected": 1.0, "actual": 2.0, "phase": "count",
         "repetition": 1}}  # fmt: skip
     assert failed(judged(lab, stores(results=wrong))) == {"correct"}
 

@@ -61,8 +61,8 @@ def test_wrong_results_have_no_times(first_touch: Lab) -> None:
     )
     (one,) = [role for role in record["runs"][-1]["roles"] if role["role"] == "submission"]
     one["results"] = {
-        "checked": 9, "wrong": 1,
-        "first_wrong": {"array": "a", "element": 0, "expected": 1.0, "found": 2.0,
+        "checked": 9, "mismatches": 1,
+        "first_mismatch": {"array": "a", "element": 0, "expected": 1.0, "actual": 2.0,
                         "phase": "compute", "repetition": 0},
     }  # fmt: skip
     evidence = parse(record)

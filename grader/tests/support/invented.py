@@ -79,7 +79,7 @@ def runs(values: Sequence[Any]) -> list[list[Any]]:
 
 
 OK = {"status": "ok", "printed_bytes": 0}
-RIGHT = {"checked": 1000, "wrong": 0}
+RIGHT = {"checked": 1000, "mismatches": 0}
 # What a virtual machine shows.
 MACHINE: Json = {
     "name": "hydra", "source": "a file", "accelerator": "tcg", "guest_kernel": "6.1",
@@ -134,8 +134,8 @@ def placement(machine: Machine, home: Callable[[int, int], int], role: str) -> J
              "numa_node": runs([home(p // PAGES_PER_THREAD, p) for p in range(pages)])}
             for name in ARRAYS
         ],
-        "cpu_time": [{"thread": t, "cpu_s": 0.1, "waiting_s": 0.0, "stolen_s": 0.0,
-                      "longest_s": 0.1, "busy_s": 0.1} for t in range(machine.threads)],
+        "cpu_time": [{"thread": t, "cpu_s": 0.1, "runqueue_wait_s": 0.0, "steal_s": 0.0,
+                      "longest_s": 0.1, "demand_s": 0.1} for t in range(machine.threads)],
     }  # fmt: skip
 
 
@@ -193,7 +193,7 @@ def evidence(
         return machine.node_of_thread(writer(owner, page))
 
     record: Json = {
-        "schema": 1, "kit_version": "0.1.0", "lab": "01_first_touch", "language": "c",
+        "schema": 2, "kit_version": "0.1.0", "lab": "01_first_touch", "language": "c",
         "variant": variant, "size": "default", "quick": quick,
         "started_at": "2026-01-01T00:00:00+00:00", "machine": None, "timing_refused": None,
         "timing_error": None, "race_error": None, "handed_in": [],
@@ -259,8 +259,8 @@ def launched(
 def thread_level(part: str, *ranks: Json, answer_to_less: int | None = 0, **more: Any) -> Json:
     """answer_to_less: None: not tried."""
     levels = ("single", "funneled", "serialized", "multiple")
-    asked = ranks[0]["asked"] or "single"
-    less = {"asked": asked, "provided": levels[max(0, levels.index(asked) - 1)]}
+    asked = ranks[0]["requested"] or "single"
+    less = {"requested": asked, "provided": levels[max(0, levels.index(asked) - 1)]}
     others = [] if answer_to_less is None else [less | {"answer": answer_to_less}]
     return {
         "kind": "thread_level", "lab": "x", "part": part, "team": 4, "role": "submission",
@@ -273,7 +273,7 @@ def rank_level(
     main: int = 10, main_in_parallel: int = 0, other: int = 0, at_once: int = 0,
 ) -> Json:  # fmt: skip
     return {
-        "rank": 0, "asked": asked, "provided": provided, "answer": answer, "threads": threads,
+        "rank": 0, "requested": asked, "provided": provided, "answer": answer, "threads": threads,
         "calls": {"main": main, "main_in_parallel": main_in_parallel, "other": other,
                   "at_once": at_once},
     }  # fmt: skip

@@ -26,8 +26,8 @@ def worked(machine: Machine, role: str, busy_s: Sequence[float]) -> Json:
     longest = max(busy_s)
     run |= {"part": "pair_energy", "lab": "03_scheduling"}
     run["cpu_time"] = [
-        {"thread": t, "cpu_s": s, "waiting_s": 0.0, "stolen_s": 0.0,
-         "longest_s": s if s == longest else 0.0, "busy_s": s}
+        {"thread": t, "cpu_s": s, "runqueue_wait_s": 0.0, "steal_s": 0.0,
+         "longest_s": s if s == longest else 0.0, "demand_s": s}
         for t, s in enumerate(busy_s)
     ]  # fmt: skip
     return run | {"computes": 1, "one_thread": invented.one_thread(sum(busy_s))}
@@ -53,7 +53,7 @@ def told(role: str, *rounds: Sequence[tuple[int, int]]) -> Json:
         "kind": "locate", "lab": "02_affinity", "part": "locate", "team": 2, "role": role,
         "seed": "0", "outcome": invented.OK,
         "rounds": [
-            [{"thread": t, "pu": pu, "numa_node": 0, "told_pu": said, "told_numa_node": 0}
+            [{"thread": t, "pu": pu, "numa_node": 0, "reported_pu": said, "reported_numa_node": 0}
              for t, (pu, said) in enumerate(one)]
             for one in rounds
         ],

@@ -80,7 +80,7 @@ def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries]
 
 
 def _stops_in_words(drawn: DrawnSeries) -> str:
-    (stops, steal_ns), (reported, reported_ns) = drawn.truth, drawn.told
+    (stops, steal_ns), (reported, reported_ns) = drawn.truth, drawn.answers
     return (
         f"Of {meaning_of(drawn.kind)}, for example: {words.count(stops, 'stop')}, "
         f"{_time(1e-9 * steal_ns)} in all, and noise found "

@@ -40,14 +40,14 @@ def link_job(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _badness(job: LinkJob) -> tuple[bool, bool, float]:
-    return job.end != "ok", job.wrong != 0, job.bytes_ratio
+    return job.end != "ok", job.mismatches != 0, job.bytes_ratio
 
 
 def _judge_job(criterion: Criterion, job: LinkJob, language: str) -> CriterionVerdict:
     if job.end != "ok":
         cause, why = _no_end(job)
         return verdict_on(criterion, "fail", cause, why)
-    if job.wrong is None or job.wrong:
+    if job.mismatches is None or job.mismatches:
         why = _mismatch_text(job, language)
         return verdict_on(criterion, "fail", "wrong_result", why)
     why = (
@@ -82,22 +82,22 @@ def _no_end(job: LinkJob) -> tuple[Cause, str]:
             f"The job did not come to its end within {job.limit_s:g} s; {sent}. {_LATE}"
         )
     if job.end == "node":
-        return "ended_node", f"A node ended while the job ran: {job.said or 'it said nothing'}"
+        return "ended_node", f"A node ended while the job ran: {job.output or 'it said nothing'}"
     if job.end == "printed":
         return "over_limit", "The job printed more than anybody reads, and was ended."
     if job.code in _SIGNALS:
         return "crashed", f"{_SIGNALS[job.code]} ended a rank in deliver; {sent}."
-    said = shortened(reason_in(job.said) or "nothing", _MAX_QUOTED)
+    said = shortened(reason_in(job.output) or "nothing", _MAX_QUOTED)
     return "exited", f"The job ended with code {job.code}; {sent}. It said: {said}"
 
 
 def _mismatch_text(job: LinkJob, language: str) -> str:
-    first = job.first_wrong
-    if job.wrong is None or first is None:
+    first = job.first_mismatch
+    if job.mismatches is None or first is None:
         return "Rank 1 has left nothing on node 2: did deliver return there?"
     begin = 0 if language == "c" else 1
     which = f"item {first.item + begin}"
-    said = f"Of {job.items:,} items {job.wrong:,} are not in rank 1 as they are in rank 0"
+    said = f"Of {job.items:,} items {job.mismatches:,} are not in rank 1 as they are in rank 0"
     if first.length != first.expected_length:
         return (
             f"{said}; the first: {which} has the length {first.length}, it should be "

@@ -22,7 +22,7 @@ from msgspec import UNSET, UnsetType, field
 from numalab.evidence.node_format import NodeDescription, Object, Positive, Value
 from numalab.evidence.run_formats import AnyRunRecord
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 class ShownMachine(Object, kw_only=True):
@@ -102,7 +102,7 @@ class BuildFacts(Object, kw_only=True):
 class GradingRecord(Object, kw_only=True):
     """What one grading session observed."""
 
-    schema: Literal[1]
+    schema: Literal[2]
     kit_version: str
     lab: str
     language: Literal["c", "fortran"]

@@ -100,7 +100,9 @@ def _placement(run: PlacementRun) -> Placement:
             for entry in run.residency or ()
         },
         cpu_time=tuple(
-            CpuTime(entry.cpu_s, entry.waiting_s, entry.stolen_s, entry.longest_s, entry.busy_s)
+            CpuTime(
+                entry.cpu_s, entry.runqueue_wait_s, entry.steal_s, entry.longest_s, entry.demand_s
+            )
             for entry in run.cpu_time
         ),
         team=run.team,
@@ -109,7 +111,7 @@ def _placement(run: PlacementRun) -> Placement:
 
 
 def _active_threads(run: ActiveThreadsRun) -> ActiveThreads:
-    threads = tuple(ThreadActivity(entry.works, entry.busy_else) for entry in run.threads)
+    threads = tuple(ThreadActivity(entry.works, entry.spins) for entry in run.threads)
     return ActiveThreads(**_compared(run), moments=run.moments, threads=threads, team=run.team)
 
 
@@ -165,7 +167,7 @@ def _timed_round(run: TimingRun) -> TimedRound:
 
 
 def _is_failed_extra(entry: TimedRole) -> bool:
-    return entry.may_fail and (entry.outcome.status != "ok" or entry.results.wrong > 0)
+    return entry.may_fail and (entry.outcome.status != "ok" or entry.results.mismatches > 0)
 
 
 def _taken_s(entry: TimedRole, repetitions: Sequence[TimedRepetition]) -> float:
@@ -237,10 +239,10 @@ def _other_levels(run: ThreadLevelRun) -> tuple[OtherLevel, ...]:
     """Return runs with another level; an older record has one, of rank 0, one level lower."""
     if run.other_levels is not None:
         return tuple(run.other_levels)
-    asked = run.ranks[0].asked if run.ranks else None
-    if run.answer_to_less is None or asked in (None, "single"):
+    requested = run.ranks[0].requested if run.ranks else None
+    if run.answer_to_less is None or requested in (None, "single"):
         return ()
-    return (OtherLevel(asked, LEVELS[LEVELS.index(asked) - 1], run.answer_to_less),)
+    return (OtherLevel(requested, LEVELS[LEVELS.index(requested) - 1], run.answer_to_less),)
 
 
 def _thread_level(run: ThreadLevelRun) -> ThreadLevel:

@@ -76,10 +76,12 @@ def read_stops(run: StopsRun) -> LiveStops:
         part=run.part,
         outcome=read_outcome(run.outcome),
         stops=tuple(run.stops),
-        runqueue_wait_s=run.waiting_s,
+        runqueue_wait_s=run.runqueue_wait_s,
         steal_s=run.taken_s,
         too_short=run.too_short,
         arguable=arguable,
-        reported=None if run.told is None else ReportedStops(run.told[0], 1e-9 * run.told[1]),
+        reported=None
+        if run.reported is None
+        else ReportedStops(run.reported[0], 1e-9 * run.reported[1]),
         **{name: getattr(run, name) for name in figures},
     )

@@ -27,22 +27,15 @@ def read_outcome(record: OutcomeRecord) -> Outcome:
 
 
 def _read_mismatch(record: FirstMismatch) -> Mismatch:
-    values = msgspec.to_builtins(record)
-    del values["found"], values["expected"]
-    digits = values.pop("found_digits", "")
-    return Mismatch(
-        **values,
-        expected=float(record.expected),
-        actual=float(record.found),
-        actual_digits=digits,
-    )
+    values = {"expected": float(record.expected), "actual": float(record.actual)}
+    return Mismatch(**msgspec.to_builtins(record) | values)
 
 
 def read_results(record: ResultsRecord) -> Results:
-    first = record.first_wrong
+    first = record.first_mismatch
     return Results(
         checked=record.checked,
-        mismatches=record.wrong,
+        mismatches=record.mismatches,
         first_mismatch=None if first is None else _read_mismatch(first),
         wrote_before_array=record.wrote_before_array,
         too_few_messages=record.too_few_messages,

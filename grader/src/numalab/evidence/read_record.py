@@ -11,6 +11,7 @@ import msgspec
 
 from numalab.errors import NumalabError
 from numalab.evidence.format import SCHEMA_VERSION, GradingRecord
+from numalab.evidence.former_keys import convert_schema_1
 from numalab.evidence.kinds import kind_of
 from numalab.evidence.record import SUBMISSION, AnyRun, Evidence, Json, LeftOut
 from numalab.evidence.repeats import paused_s, why_left_out
@@ -111,9 +112,11 @@ def record_of(data: Any) -> GradingRecord:
         NumalabError: Names the place of what the format does not have.
     """
     version = data.get("schema") if isinstance(data, dict) else None
-    if version != SCHEMA_VERSION:
+    if version == 1:
+        data = convert_schema_1(data)
+    elif version != SCHEMA_VERSION:
         raise NumalabError(
-            f"the evidence has schema version {version}, this kit reads version {SCHEMA_VERSION}"
+            f"the evidence has schema version {version}; numalab reads up to {SCHEMA_VERSION}"
         )
     try:
         return msgspec.convert(data, GradingRecord)

@@ -117,7 +117,7 @@ def excuse_submission(run: AnyRunRecord) -> None:
 def blame_submission(run: AnyRunRecord) -> None:
     """Note that numalab's own kernel came to its end in the place of the student's."""
     for outcome in numalab_failures(run):
-        outcome.kits_own = "ok"
+        outcome.baseline_status = "ok"
 
 
 def why_left_out(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:

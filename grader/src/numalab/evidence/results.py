@@ -13,7 +13,7 @@ from numalab.evidence.run_formats import IncompleteRequests, TooFew
 NUMALAB_FAILED = ("obstructed", "kit_error")
 # Such an outcome's field for how numalab's own kernel ended in the same place, once it has been
 # tried.
-OWN_KERNEL = "kits_own"
+OWN_KERNEL = "baseline_status"
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,8 @@ class OutcomeRecord(Object, kw_only=True):
     disturbance: Literal["ran_while_stopped", "started_process", "mapped_twice"] | None = None
     ran_s: float | None = None  # of ran_while_stopped: the CPU time that it took
     # how the same run ended with numalab's own kernel in the place of the submission's, in turns
-    # with it, where the kit failed; not there: not well, or nobody asked
-    kits_own: Literal["ok"] | None = None
+    # with it, where numalab failed; not there: not well, or not tried
+    baseline_status: Literal["ok"] | None = None
     # how long the node, or this job on it, stood still during the run; not there: not at all, or
     # below 0.1 s at a time
     paused_s: PositiveFloat | None = None
@@ -122,9 +122,9 @@ class FirstMismatch(Object, kw_only=True):
     array: str
     element: Count
     expected: float | Literal["NaN", "Infinity", "-Infinity"]
-    found: float | Literal["NaN", "Infinity", "-Infinity"]
+    actual: float | Literal["NaN", "Infinity", "-Infinity"]
     expected_digits: Digits | None = None
-    found_digits: Digits | None = None
+    actual_digits: Digits | None = None
     phase: str
     repetition: Count
     row: Count | None = None  # of an array with two dimensions
@@ -151,15 +151,15 @@ class IncompleteRequests(Value, frozen=True):
 class TooFew(Value, frozen=True):
     """Messages of a rank, or bytes that it sent, of which its round trips take more."""
 
-    asked: Positive  # that they take
-    seen: Count
+    required: Positive  # by its round trips
+    observed: Count
 
 
 class ResultsRecord(Object, kw_only=True):
     checked: Count  # elements compared
     n_unit: str = ""  # what n counts, if not elements
-    wrong: Count
-    first_wrong: FirstMismatch | None = None
+    mismatches: Count  # elements with another value than expected
+    first_mismatch: FirstMismatch | None = None
     wrote_before_array: str | None = None
     wrote_after_array: str | None = None
     # of a rank: requests of MPI that it has not completed as it has to
@@ -287,12 +287,12 @@ class ResidencyEntry(Object, kw_only=True):
 class CpuTimeOfThread(Object, kw_only=True):
     thread: Count
     cpu_s: float
-    waiting_s: float  # for a core to run on
-    stolen_s: float  # taken from its core by the host of a virtual machine
+    runqueue_wait_s: float  # for a core to run on
+    steal_s: float  # taken from its core by the hypervisor
     longest_s: float  # cpu_s of the calls in which no other thread had more
-    # cpu_s + waiting_s + stolen_s, of each call at most the cpu_s of its longest thread; without
-    # what it waited for others of its own team, in earlier records with it
-    busy_s: float
+    # cpu_s + runqueue_wait_s + steal_s, of each call at most the cpu_s of its longest thread;
+    # without what it waited for others of its own team, in earlier records with it
+    demand_s: float
 
 
 class SingleThreadTimes(Object, kw_only=True):
@@ -323,7 +323,7 @@ class PlacementRun(WorkerRun, kw_only=True, tag="placement"):
 class ActiveThread(Object, kw_only=True):
     thread: Count
     works: Count  # moments after which it came to a closed page
-    busy_else: Count  # moments after which it took CPU time and did not
+    spins: Count  # moments after which it took CPU time and did not
 
 
 class ActiveThreadsRun(WorkerRun, kw_only=True, tag="at_work"):
@@ -505,7 +505,7 @@ class DrawnSeries(Value, frozen=True):
     kind: str  # as the lab's driver names it
     length: Count  # elements
     truth: Annotated[tuple[int, ...], Meta(min_length=1)]  # the right answer, number by number
-    told: tuple[int, ...]  # the kernel's
+    answers: tuple[int, ...]  # the kernel's
 
 
 class SeriesRun(WorkerRun, kw_only=True, tag="series"):
@@ -540,8 +540,8 @@ class StopsRun(WorkerRun, kw_only=True, tag="stops"):
     # long enough; earlier records have none
     too_short: tuple[tuple[float, float], ...] = ()
     # by the kernel: how many, and nanoseconds in all; null: it did not come to that
-    told: tuple[int, int] | None
-    waiting_s: NonNegative  # for which the thread waited for a core meanwhile
+    reported: tuple[int, int] | None
+    runqueue_wait_s: NonNegative  # for which the thread waited for a core meanwhile
     # so many stops more may have been found in waits for a core that lie apart from all others
     # and are about as long as the least that counts; earlier records do not tell
     arguable_stops: Count | None = None
@@ -570,12 +570,13 @@ class LinkJob(WorkerRun, kw_only=True, tag="on_link"):
     # node: a node has ended
     end: JobEnd
     code: Count  # of mpiexec
-    said: str  # by the job, its first words
+    output: str  # of the job, its first words
     limit_s: PositiveFloat
     items: Positive
     payload_bytes: Positive  # of the items, what is in use
-    wrong: Count | None  # items that rank 1 has not got as they are; null: it did not come to that
-    first_wrong: TransferMismatch | None
+    # items that rank 1 has not got as they are; null: it did not come to that
+    mismatches: Count | None
+    first_mismatch: TransferMismatch | None
     sent_bytes: Count  # by node 1: whole Ethernet frames, with the job's start and end
     sent_frames: Count
     received_bytes: Count  # by node 1
@@ -611,8 +612,8 @@ class LocatedThread(Value, frozen=True):
     thread: Count
     pu: Count
     numa_node: int
-    told_pu: int
-    told_numa_node: int
+    reported_pu: int
+    reported_numa_node: int
 
 
 class LocateRun(WorkerRun, kw_only=True, tag="locate"):
@@ -697,7 +698,7 @@ class RankLevel(Value, frozen=True):
     """The level of thread support that a rank asked for and got. None: without MPI_Init_thread."""
 
     rank: Count
-    asked: Level | None
+    requested: Level | None
     provided: Level | None
     answer: int | None  # of the kernel's start
     threads: Positive
@@ -707,7 +708,7 @@ class RankLevel(Value, frozen=True):
 class OtherLevel(Value, frozen=True):
     """A run in which MPI provided another level than the kernel asked for."""
 
-    asked: Level | None
+    requested: Level | None
     provided: Level | None
     answer: int | None  # of the kernel's start
 

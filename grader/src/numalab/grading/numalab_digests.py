@@ -48,6 +48,7 @@ Counts = Literal["evidence", "verdict", "neither"]
 MODULES: Mapping[str, tuple[Counts, str]] = {
     "evidence": ("evidence", "what a record holds"),
     "evidence/core_kinds.py": ("verdict", "which cores are alike is worked out of records"),
+    "evidence/former_keys.py": ("verdict", "how records of schema 1 are read"),
     "evidence/page_work.py": ("verdict", "who works on pages is worked out of records"),
     "evidence/touch.py": ("verdict", "shares of pages are worked out of records"),
     "evidence/work.py": ("verdict", "shares of work are worked out of records"),

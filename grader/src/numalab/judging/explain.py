@@ -81,15 +81,15 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
     if few is not None:
         size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
         return (
-            f"A rank sent and received {count(few.seen, 'message')} where its round trips take "
-            f"{few.asked:,}{size}: one there and one back for each, whatever is in them."
+            f"A rank sent and received {count(few.observed, 'message')} where its round trips take "
+            f"{few.required:,}{size}: one there and one back for each, whatever is in them."
         )
     if results.too_few_bytes is not None:
         few = results.too_few_bytes
         size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
         return (
-            f"A rank sent {count(few.seen, 'byte')} where its round trips take "
-            f"{few.asked:,}{size}: each message has all of them."
+            f"A rank sent {count(few.observed, 'byte')} where its round trips take "
+            f"{few.required:,}{size}: each message has all of them."
         )
     if results.messages_ahead:
         return (

@@ -137,7 +137,7 @@ def calls_beyond_level(evidence: Evidence) -> bool:
     level, so that any call may go wrong. A program whose main thread alone calls MPI is in no such
     danger, even if it requests too little."""
     return any(
-        rank.asked is not None and LEVELS.index(rank.asked) < _least(run)[0] >= _SERIALIZED
+        rank.requested is not None and LEVELS.index(rank.requested) < _least(run)[0] >= _SERIALIZED
         for run in evidence.runs_of(THREAD_LEVEL)[-1:]
         if run.outcome.ok
         for rank in run.ranks
@@ -147,13 +147,13 @@ def calls_beyond_level(evidence: Evidence) -> bool:
 def _level_faults(run: ThreadLevel) -> list[str]:
     """Return a sentence for each kind of fault of a program's thread level."""
     ranks = run.ranks
-    without = [rank.rank for rank in ranks if rank.asked is None or rank.provided is None]
+    without = [rank.rank for rank in ranks if rank.requested is None or rank.provided is None]
     if without:
         who = words.ranks(without)
         return [f"{who[:1].upper()}{who[1:]} did not start MPI with MPI_Init_thread."]
     least, highest, because = _least(run)
     faults = []
-    levels = sorted({LEVELS.index(rank.asked) for rank in ranks if rank.asked is not None})
+    levels = sorted({LEVELS.index(rank.requested) for rank in ranks if rank.requested is not None})
     if levels[0] < least:
         faults.append(f"It asks for {_named(levels[0])}, but {because}: that is too low a level.")
     if levels[-1] > highest:
@@ -162,8 +162,8 @@ def _level_faults(run: ThreadLevel) -> list[str]:
             "higher one may cost time in every call."
         )
     for rank in ranks:
-        assert rank.asked is not None and rank.provided is not None
-        expected = int(LEVELS.index(rank.provided) >= LEVELS.index(rank.asked))
+        assert rank.requested is not None and rank.provided is not None
+        expected = int(LEVELS.index(rank.provided) >= LEVELS.index(rank.requested))
         if rank.answer is not None and rank.answer != expected:
             faults.append(
                 f"It returns {rank.answer} where the library provides "
@@ -186,9 +186,9 @@ def _other_level_faults(run: ThreadLevel) -> list[str]:
             "that is less, else 1."
         )
     for given in run.other_levels:
-        if given.asked is None or given.provided is None or given.answer is None:
+        if given.requested is None or given.provided is None or given.answer is None:
             continue
-        asked, provided = LEVELS.index(given.asked), LEVELS.index(given.provided)
+        asked, provided = LEVELS.index(given.requested), LEVELS.index(given.provided)
         if given.answer == int(provided >= asked):
             continue
         if provided < asked:
@@ -247,7 +247,7 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if faults:
         return judge_value(criterion, float(len(faults)), " ".join(faults), unit="faults")
     _, _, because = _least(run)
-    asked = _named(max(LEVELS.index(rank.asked or "single") for rank in run.ranks))
+    asked = _named(max(LEVELS.index(rank.requested or "single") for rank in run.ranks))
     why = f"It asks for {asked}, and {because}."
     return judge_value(criterion, 0.0, why, unit="faults")
 

@@ -41,11 +41,11 @@ def answer_of(series: DrawnSeries) -> Answer:
     stops, each of which may be off by TOLERANCE.
     """
     if len(series.truth) > 1:
-        close = map(_is_close, series.told, series.truth)
-        return "right" if len(series.told) == len(series.truth) and all(close) else "wrong"
-    if series.told == series.truth:
+        close = map(_is_close, series.answers, series.truth)
+        return "right" if len(series.answers) == len(series.truth) and all(close) else "wrong"
+    if series.answers == series.truth:
         return "right"
-    return "open" if series.told == (0,) else "wrong"
+    return "open" if series.answers == (0,) else "wrong"
 
 
 @dataclass(frozen=True)

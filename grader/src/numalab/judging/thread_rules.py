@@ -39,8 +39,8 @@ def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     run = evidence.runs_of(LOCATE)[-1]
     bound = [answer for of_round in run.rounds for answer in of_round]
     answers = [answer for of_round in run.all_rounds for answer in of_round]
-    wrong_pu = [answer for answer in answers if answer.told_pu != answer.pu]
-    wrong_node = [answer for answer in answers if answer.told_numa_node != answer.numa_node]
+    wrong_pu = [answer for answer in answers if answer.reported_pu != answer.pu]
+    wrong_node = [answer for answer in answers if answer.reported_numa_node != answer.numa_node]
     wrong = {id(answer) for answer in (*wrong_pu, *wrong_node)}
     if not bound:
         why = "No thread of the team was heard of: does locate return?"
@@ -50,16 +50,17 @@ def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         was = "was bound to" if was_bound else "could use two PUs, was on"
         why = (
             f"Thread {answer.thread} {was} PU {answer.pu} and locate said PU "
-            f"{answer.told_pu}; wrong in {len(wrong)} of {len(answers)} answers, the threads "
+            f"{answer.reported_pu}; wrong in {len(wrong)} of {len(answers)} answers, the threads "
             "being moved between them."
         )
     elif wrong_node:
         answer = wrong_node[0]
         why = (
             f"Every PU is right, but PU {answer.pu} belongs to NUMA node {answer.numa_node} and "
-            f"locate said {answer.told_numa_node}; wrong in {len(wrong)} of {len(answers)} answers."
+            f"locate said {answer.reported_numa_node}; wrong in {len(wrong)} of "
+            f"{len(answers)} answers."
         )
-        if answer.told_numa_node < 0:
+        if answer.reported_numa_node < 0:
             why += _no_numa_node(evidence.language)
     else:
         why = f"Right in {len(answers)} answers, the threads being moved between them."

@@ -178,8 +178,8 @@ def _judge_activity(
     waiter = max(waiters, key=lambda waiter: waiter.expected_share)
     why = (
         f"{even.why} But of the moments at which thread {waiter.thread} was busy, whenever they "
-        f"came, it worked on the arrays at {words.percent(waiter.expected_share)}, and did something "
-        "else at the others: it is busy waiting."
+        f"came, it worked on the arrays at {words.percent(waiter.expected_share)}, and did "
+        "something else at the others: it is busy waiting."
     )
     if len(waiters) < 2:
         return verdict_on(

@@ -339,7 +339,9 @@ def seat_views(lab: Lab, seen: EvidenceByPlace) -> Iterator[SeatView]:
 
 
 def _wrong(run: Locate) -> int:
-    return sum(answer.told_pu != answer.pu for of_round in run.all_rounds for answer in of_round)
+    return sum(
+        answer.reported_pu != answer.pu for of_round in run.all_rounds for answer in of_round
+    )
 
 
 def located_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[SeatView]:
@@ -357,15 +359,15 @@ def located_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator
             told = next(
                 of
                 for of in runs[-1].all_rounds
-                if any(answer.told_pu != answer.pu for answer in of)
+                if any(answer.reported_pu != answer.pu for answer in of)
             )
             yield SeatView(
                 where,
                 evidence,
                 criterion.part or criterion.name,
                 "",
-                [Thread(answer.thread, (answer.told_pu,), -1, -1, -1) for answer in told],
-                sum(answer.told_pu != answer.pu for answer in told),
+                [Thread(answer.thread, (answer.reported_pu,), -1, -1, -1) for answer in told],
+                sum(answer.reported_pu != answer.pu for answer in told),
                 [Thread(answer.thread, (answer.pu,), -1, -1, -1) for answer in told],
                 ("it said", "they were"),
             )
