@@ -132,6 +132,11 @@ def even_n(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 '''
 
 
+def test_the_rule_that_contributing_shows_is_tried() -> None:
+    shown = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("```python\n")[1]
+    assert shown.split("```")[0] == RULE
+
+
 def test_a_lab_brings_a_rule_of_its_own_in_its_folder_alone(tmp_path: Path) -> None:
     """In a copy of numalab to which one lab's folder is added, and nothing else is changed."""
     package = tmp_path / "grader" / "src" / "numalab"
