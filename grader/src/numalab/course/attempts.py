@@ -1,8 +1,8 @@
-"""Attempts, as a course's folder has them.
+"""The attempts in a course's folder: how they are read, written and published.
 
-An attempt is written to a folder next to its place, whose name says who writes it, and renamed into
-its place when it is complete. Nothing is ever overwritten: if two jobs grade the same attempt,
-because one of them was taken for dead, the second finds the place taken.
+An attempt is written to a partial folder next to its place, whose name identifies the writer, and
+renamed into its place when it is complete. Nothing is ever overwritten: if two jobs grade the same
+attempt, because one of them was taken for dead, the second one finds the place taken.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
 FILE = "attempt.json"
-GONE = "-gone"  # the end of a partial folder's name that is being removed
+GONE = "-gone"  # how the name of a partial folder ends while it is being removed
 
 
 def read_attempt(folder: Path) -> Attempt | None:
-    """Return the attempt of a folder; None where it is not complete yet. Raises NumalabError if
-    its attempt.json can't be read."""
+    """Return the attempt in a folder; None if it is not complete yet. Raises NumalabError if its
+    attempt.json is damaged."""
     path = folder / FILE
     if not path.is_file():
         return None
@@ -39,7 +39,7 @@ def read_attempt(folder: Path) -> Attempt | None:
 
 
 def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
-    """Return the numbers of a target's complete attempts, in order."""
+    """Return the numbers of a target's complete attempts, ascending. Raises OSError."""
     try:
         names = [path.name for path in course.attempts(target).iterdir()]
     except FileNotFoundError:
@@ -48,7 +48,7 @@ def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
 
 
 def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt]:
-    """Yield a target's complete attempts, oldest first. Raises NumalabError."""
+    """Yield a target's complete attempts, oldest first. Raises NumalabError and OSError."""
     for number in attempt_numbers(course, target):
         attempt = read_attempt(course.attempt(target, number))
         if attempt is not None:
@@ -56,7 +56,7 @@ def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt
 
 
 def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Yield every complete attempt of a course. Raises NumalabError."""
+    """Yield every complete attempt of a course, in order of paths. Raises NumalabError."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
         if attempt is not None:
@@ -64,6 +64,7 @@ def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
 
 
 def is_over(course: CourseFolder, target: GradingTarget, number: int) -> bool:
+    """Tell whether an attempt is complete, in whatever state."""
     return (course.attempt(target, number) / FILE).is_file()
 
 
@@ -73,7 +74,7 @@ def is_over(course: CourseFolder, target: GradingTarget, number: int) -> bool:
 def partial_folder(
     course: CourseFolder, target: GradingTarget, number: int, run_id: str, writer: str
 ) -> Path:
-    """Return the folder in which an attempt is written; `writer` tells apart processes that may
+    """Return the folder in which an attempt is written. `writer` distinguishes processes that may
     write the same attempt at the same time."""
     return course.attempts(target) / f"{PARTIAL}{number}-{run_id}-{writer}"
 
@@ -81,7 +82,8 @@ def partial_folder(
 def partial_folders(
     course: CourseFolder, target: GradingTarget, number: int, run_id: str
 ) -> list[Path]:
-    """Return the folders of an attempt that a run has begun and not completed."""
+    """Return the partial folders that a run has begun for an attempt and not published. Raises
+    OSError."""
     folder = course.attempts(target)
     begins = f"{PARTIAL}{number}-{run_id}-"
     try:
@@ -91,8 +93,8 @@ def partial_folders(
 
 
 def _remove(path: Path) -> None:
-    """Remove a partial folder, renamed first: a job that is still alive and writes to it by its
-    name could otherwise add a file after the folder was found empty."""
+    """Remove a partial folder as far as possible. It is renamed first: a job that is still alive
+    could otherwise add a file by the old name while the folder is removed."""
     gone = path if path.name.endswith(GONE) else path.with_name(path.name + GONE)
     with suppress(OSError):
         path.rename(gone)
@@ -100,13 +102,15 @@ def _remove(path: Path) -> None:
 
 
 def remove_partials(course: CourseFolder, target: GradingTarget, number: int, run_id: str) -> None:
+    """Remove the partial folders that a run has left of an attempt. Raises OSError if they can't
+    be listed."""
     for path in partial_folders(course, target, number, run_id):
         _remove(path)
 
 
 def _sync_to_disk(folder: Path) -> None:
-    """Write a folder's files and entries to disk, so that a power failure leaves a complete
-    attempt or none."""
+    """Flush a folder's files and entries to disk, so that a power failure leaves a complete attempt
+    or none. Raises OSError."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             continue
@@ -118,9 +122,15 @@ def _sync_to_disk(folder: Path) -> None:
 
 
 def publish(course: CourseFolder, partial: Path, attempt: Attempt) -> bool:
-    """Write attempt.json into a partial folder and rename the folder to its place. Return False
-    if another attempt is there, or if the folder was removed since its owner was taken for dead.
-    Raises OSError."""
+    """Write attempt.json into a partial folder and rename the folder to its place.
+
+    Returns:
+        False if another attempt has the place, or the folder was removed because its owner was
+        taken for dead; what is left of the folder is then removed.
+
+    Raises:
+        OSError: the attempt can't be written; the partial folder stays.
+    """
     try:
         write_json(partial / FILE, records.attempt_json(attempt))
         _sync_to_disk(partial)

@@ -1,4 +1,4 @@
-"""The code of each student of a course, from which their variants are drawn."""
+"""The codes of a course's students. A student's variants are drawn from the student's code."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ def list_codes(
     student_list: Path | None = None,
     columns: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Student, Seed]], list[str]]:
-    """Return all students that a course knows with their seeds, and remarks on what could not be
-    understood of a list.
+    """Return all students that a course knows, ordered by id, with their seeds; and remarks on what
+    of the list is not understood, or on which students it does not identify, a sentence each.
 
     Args:
-        student_list: a list of the class, whose students are added under the ids that their hand-
-            ins
-        will get.
+        student_list: a list of the class, whose students are added under the ids that their
+            hand-ins will get; None: none are added.
         columns: what the list's titles mean, as parse_column_options returns them.
 
     Raises:
-        UserError: the list can't be read, or the course knows no students.
+        LockedError: another command holds the course.
+        UserError: the list, the course's students or its secret can't be read, or the course knows
+            no students.
         NumalabError: the course's folder can't be written.
     """
     remarks: list[str] = []
@@ -58,6 +59,6 @@ def list_codes(
 
 
 def format_codes(codes: list[tuple[Student, Seed]]) -> str:
-    """Return the codes as a CSV file's text, with a line of titles."""
+    """Return the codes as the text of a CSV file, with a line of titles."""
     rows = [(s.id, escape_formula(s.name), seed.code) for s, seed in codes]
     return CsvTable([HEADER, *rows]).text()

@@ -15,23 +15,24 @@ from numalab.files import NotPlain, partial_path, read_plain
 from numalab.untrusted.visible import visible_lines
 
 BOM = "\ufeff"
-PRIVATE = 0o600  # of a file that says who somebody is
-MOST_BYTES = 64 * 2**20  # of a template; a worksheet of 10,000 students has a tenth of it
-# The wide ones are for spreadsheets in East Asian languages.
+PRIVATE = 0o600  # the mode of a file that identifies people
+MOST_BYTES = 64 * 2**20  # of a table that is read; a worksheet of 10,000 students has a tenth
+# How formulas begin; the wide characters are for spreadsheets in East Asian languages.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def escape_formula(text: str) -> str:
-    """Return a text that a spreadsheet does not run as a formula: an apostrophe is put before
-    one (https://owasp.org/www-community/attacks/CSV_Injection). For whatever a student or
-    another system has written; numbers are numalab's own."""
+    """Return a text as a cell that no spreadsheet evaluates: what begins like a formula gets an
+    apostrophe before it (https://owasp.org/www-community/attacks/CSV_Injection), and invisible
+    characters are made visible. For whatever a student or another system has written."""
     text = visible_lines(text)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
 
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A file's cells, and how they are separated, so that it can be written again as it was."""
+    """A file's cells, titles included, and its format, so that it can be written again as it
+    was."""
 
     rows: Sequence[Sequence[str]]
     delimiter: str = ","
@@ -54,8 +55,8 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: 
 
 
 def read_table(path: Path) -> CsvTable:
-    """Read a table whose delimiter is the one that its first line has most of: comma, semicolon
-    or tab. Raises UserError."""
+    """Read a table in UTF-8 that has at least one row; rows may differ in length. The delimiter is
+    the most frequent of comma, semicolon and tab in the first line. Raises UserError."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8")
     except FileNotFoundError as error:
@@ -81,8 +82,8 @@ def read_table(path: Path) -> CsvTable:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, at no moment anybody else, and only as a whole.
-    Raises OSError."""
+    """Write a file as a whole or not at all, such that nobody but its owner can read it at any
+    moment. Raises OSError."""
     partial = partial_path(path)
     with contextlib.suppress(FileNotFoundError):
         partial.unlink()

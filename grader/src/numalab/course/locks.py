@@ -1,4 +1,4 @@
-"""Files that one process at a time may hold, wherever the file system lies."""
+"""Lock files that one process at a time may hold, on whatever file system they lie."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ def _own_name() -> str:
 
 @contextmanager
 def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
-    """Keep other processes out until the context ends; the file says who holds it.
+    """Hold a lock until the context ends; meanwhile its file names the holder.
 
-    Where the file system has no locks, a second file next to it, which only one process can create,
-    keeps out processes of other nodes.
+    If the file system has no locks, a second file next to it, which only one process can create,
+    excludes processes of other machines.
 
     Args:
-        path: of the lock's file, which is made.
-        refusal: makes the message if another process holds it, from that process's name.
+        path: the lock's file, which is created if it is missing.
+        refusal: returns the message for a lock that another process holds, given that process's
+            name.
 
     Raises:
-        LockedError: another process holds it.
-        UserError: the file can't be written.
+        LockedError: another process holds the lock.
+        UserError: the file can't be opened.
+        OSError: the holder's name can't be written, as on a full disk.
     """
     try:
         file = LockFile(path)
@@ -50,7 +52,7 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether a process holds the lock just now."""
+    """Tell whether a process holds the lock at the moment; False if its file can't be opened."""
     try:
         with path.open(encoding="utf-8") as file:
             return not lock_file(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -67,8 +69,9 @@ def _mark(path: Path) -> Path:
 
 @contextmanager
 def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
-    """Keep a file that only one process can create (O_EXCL, which NFS knows from version 3 on).
-    One that a process of this node left behind is taken over. Raises as hold_lock does."""
+    """Keep a file that only one process can create (O_EXCL, which NFS supports since version 3)
+    until the context ends. One that a dead process of this machine has left is taken over. Raises
+    LockedError and UserError."""
     try:
         try:
             file = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)
@@ -91,7 +94,8 @@ def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
 
 
 def _is_gone(holder: str) -> bool:
-    """Tell whether the process that a file names ran on this node and has ended."""
+    """Tell whether the process that a file names ran on this machine and has ended; False if that
+    is not known."""
     found = re.fullmatch(r"process (\d+) on (.*)", holder)
     if not found or found[2] != socket.gethostname():
         return False

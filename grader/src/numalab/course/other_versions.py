@@ -1,4 +1,4 @@
-"""Hand-ins of a course whose results come from another version of numalab. Pure functions."""
+"""Hand-ins whose results come from another version of numalab. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ def use_stored_digests(
     equal_digests: Mapping[str, Sequence[str]],
     stored: Collection[GradingTarget],
 ) -> tuple[RequestedGrading, ...]:
-    """Return the items under the digests that the course has them by, so that what an equal version
-    measured is not measured again.
+    """Return the requested gradings with the digests under which the course has their targets, so
+    that what an equivalent version has measured is not measured again.
 
     Args:
-        wanted: items under the present digests.
-        known_as: by lab, the present digest and those that are proved equal to it.
-        kept: items that have attempts, or that jobs are at.
+        requested: gradings under the present digests.
+        equal_digests: for each requested lab, the present digest and those proved equal to it, in
+            the order in which they are tried.
+        stored: targets that have attempts, or that a job is to grade.
     """
     return tuple(
         replace(each, target=_stored_target(each.target, equal_digests[each.target.lab], stored))
@@ -41,9 +42,9 @@ def results_of_other_versions(
     attempts: Iterable[Attempt],
     running: Collection[GradingTarget] = (),
 ) -> dict[GradingTarget, Attempt]:
-    """Return the targets that only other versions of numalab have graded, each with the last
-    such attempt. Targets that this version has begun, or that a job is at (`running`), are not
-    among them."""
+    """Return the requested targets that only other versions of numalab have graded, each with the
+    last attempt of those versions. A target that the requested version has an attempt of, or that a
+    job is to grade (`running`), is left out."""
     by_files = {(*each.target.files, each.target.effort): each.target for each in requested}
     last: dict[GradingTarget, Attempt] = {}
     begun = set(running)
@@ -59,7 +60,7 @@ def results_of_other_versions(
 
 
 def seconds_taken(attempts: Iterable[Attempt]) -> float:
-    """Return how long these gradings took altogether, in seconds."""
+    """Return the sum of the gradings' durations, in seconds."""
     return sum(
         (
             datetime.fromisoformat(attempt.ended_at) - datetime.fromisoformat(attempt.started_at)

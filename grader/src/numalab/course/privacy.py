@@ -1,15 +1,15 @@
-"""What a course keeps of a person, in one paragraph that an instructor can hand out."""
+"""A statement of what a course keeps of a person, which an instructor can hand out."""
 
 from __future__ import annotations
 
 
 def paragraph(title: str, kept_until: str | None, contact: str | None) -> str:
-    """Return what a course keeps of a person, in one paragraph.
+    """Return the statement, in one paragraph.
 
     Args:
-        title: of the course; may be empty.
-        kept_until: date in the instructor's words; None or empty where there is none.
-        contact: whom students may ask; None or empty where nobody is named.
+        title: the course's title; may be empty.
+        kept_until: until when, in the instructor's words; None or empty if that is not fixed.
+        contact: whom students may ask; None or empty if nobody is named.
     """
     of = f"In the course {title}" if title else "In this course"
     end = (

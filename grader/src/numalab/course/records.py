@@ -1,9 +1,9 @@
 """Records that the parts of a batch pass on: hand-ins, targets of gradings, and attempts.
 
-A *target* is one student's files of one lab as they were handed in, under one version of numalab
-and one effort: what is graded at once. An *attempt* is one grading of a target; all are kept. In
-attempt.json and run.json a target's key is "item", and numalab_digest is "kit_digest". Times are
-ISO 8601 with their zone.
+A *target* is what one grading is about: one student's files of one lab as they were handed in, one
+version of numalab and one effort. An *attempt* is one grading of a target; all attempts are kept.
+In attempt.json and run.json a target has the key "item", and its numalab_digest the key
+"kit_digest". Times are in ISO 8601 with a zone.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 Json = dict[str, Any]
-QUICK = "quick"  # the effort of an item that is graded with --quick
+QUICK = "quick"  # the effort of a target that is graded with --quick
 
-# How an attempt ended. Only "graded" says something about the student; of the others each is
-# the infrastructure's fault and graded again, up to a limit.
+# How an attempt ended. Only "graded" says something about the student; any other state is the
+# infrastructure's fault, and the target is graded again, up to a limit.
 AttemptState = Literal[
     "graded", "kit_error", "node_failed", "preempted", "time_limit", "cancelled", "lost"
 ]
-# A note of Canvas's hand-ins.
+# A note on hand-ins from Canvas.
 LATE_BY_CANVAS = "Canvas marks it as late."
 
-# From how the student's code was kept apart to not at all.
+# How the student's code was isolated from the rest of the machine.
 SandboxLevel = Literal["bubblewrap", "none"]
 
 
@@ -37,9 +37,9 @@ class Student:
 
     Attributes:
         id: ASCII letters, digits, '.', '_' and '-'; unique, and fit for a file name.
-        name: as the course's system gives it.
-        external: keys of that system (Moodle's "email" and "identifier", Canvas's "id" and "login",
-        GitHub's "login"), as far as the collection has them.
+        name: the name in the course's system.
+        external: the student's keys in that system, as far as they are known, such as "email" and
+            "identifier" (Moodle), "id" and "login" (Canvas), or "login" (GitHub).
     """
 
     id: str
@@ -52,12 +52,13 @@ class Submission:
     """What a student has handed in for one lab.
 
     Attributes:
-        languages: in which there are kernels.
-        digest: SHA-256 of names and contents of the files that were taken.
-        handed_in_at: None where the collection does not tell.
-        source: its name in the collection, for people.
-        notes: what was left out and why, a sentence each.
-        is_zone_taken: the time had no zone, and was given one.
+        languages: those of the kernels; without a kernel, the lab's first language.
+        digest: SHA-256 of the names and contents of the files that were taken.
+        files: names of those files, sorted.
+        handed_in_at: None if neither the collection nor the list of the class says.
+        source: its name in the collection, fit to be shown.
+        notes: what was left out or changed, and why, a sentence each.
+        is_zone_taken: the list's time had no zone, and one was assumed.
     """
 
     student: Student
@@ -73,10 +74,12 @@ class Submission:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a collection that can't be graded.
+    """Something in a collection that can't be graded, or that an instructor should know.
 
     Attributes:
-        student: None where it belongs to no student.
+        source: where it is, such as an entry's name in the collection.
+        why: a sentence; it begins with "NN_name: " if it is about one lab.
+        student: None if it belongs to no student.
         is_missing: the problem is that nothing was handed in.
     """
 
@@ -87,17 +90,17 @@ class Problem:
 
     @property
     def lab(self) -> str:
-        """The lab with which the sentence begins; empty where it is about none."""
+        """The name of the lab that `why` begins with; empty if it begins with none."""
         found = re.match(r"(\d\d_\w+): ", self.why)
         return found[1] if found else ""
 
 
 @dataclass(frozen=True)
 class Intake:
-    """A collection of hand-ins as it was read: each of its entries is among the submissions or the
-    problems.
+    """A collection of hand-ins as it was read: each of its entries is in a submission or a problem.
 
     Attributes:
+        layout: the name of the layout that it was read by, as --layout takes it.
         remarks: how it was read, for the instructor, a sentence each.
     """
 
@@ -109,11 +112,11 @@ class Intake:
 
 @dataclass(frozen=True)
 class GradingTarget:
-    """What is graded at once, and everything that its evidence depends on.
+    """What one grading is about, with everything that its evidence depends on.
 
     Attributes:
-        digest: of the student's files.
-        numalab_digest: of the parts of numalab that measure the lab.
+        digest: digest of the student's files.
+        numalab_digest: digest of the parts of numalab that measure the lab.
         effort: "quick" or "default".
     """
 
@@ -125,12 +128,13 @@ class GradingTarget:
 
     @property
     def files(self) -> tuple[str, str, str]:
-        """Return student, lab and digest: what was handed in, whatever it is graded with."""
+        """Student, lab and digest: what was handed in, regardless of version and effort."""
         return self.student_id, self.lab, self.digest
 
     @property
     def key(self) -> str:
-        """The target's place among attempts: STUDENT/LAB/DIGESTS-EFFORT."""
+        """The target's path below attempts/: STUDENT/LAB/DIGEST-NUMALAB_DIGEST-EFFORT, with 12
+        digits of each digest."""
         digests = f"{self.digest[:12]}-{self.numalab_digest[:12]}"
         return f"{self.student_id}/{self.lab}/{digests}-{self.effort}"
 
@@ -141,20 +145,17 @@ class Attempt:
 
     Attributes:
         number: counts from 1 for each target.
-        results: of `grade --json`, one for each language; empty unless graded.
-        node: as `grade --json` has it.
+        results: those of `grade --json`, one for each language; empty unless graded.
+        node: facts of the machine that graded it, as `grade --json` has them; empty if unknown.
         why: what went wrong, for people; empty if graded.
-        job: the scheduler's id, if there is one.
-        judged_by: digest of the rules that judged it.
-        replaces: number of the attempt that this one was judged from, or went on with, and that
-            does
-        not count any more; 0: none.
-        rejudged_at: when it was judged from the other's records; empty if it was measured. Its
-            other
-        times are those of the measurement.
-        reopened: what changed rules have made undecided, as "language criterion"; it is to be
-            graded
-        on.
+        job: Slurm's id of the job; empty if there was none.
+        judged_by: digest of the rules that judged it; empty if none did.
+        replaces: number of the attempt of the same target that this one was judged from or went on
+            from, and that no longer counts; 0: none.
+        rejudged_at: when it was judged from the other attempt's records; empty if it was measured.
+            Its other times are those of the measurement.
+        reopened: what a change of rules has made undecided, as "LANGUAGE CRITERION"; to decide it,
+            the target is graded again.
     """
 
     target: GradingTarget
@@ -179,11 +180,11 @@ _Record = TypeVar("_Record", bound="DataclassInstance")
 
 
 class BadRecord(Exception):
-    """A file does not have what was written; the message says what is wrong."""
+    """A record is not as numalab writes it; the message says what is wrong."""
 
 
 def intake_json(intake: Intake) -> Json:
-    """Return a collection as its stored record has it."""
+    """Return a collection as intake.json and a collection record have it."""
     return asdict(intake)
 
 
@@ -203,15 +204,16 @@ def attempt_json(attempt: Attempt) -> Json:
 
 
 def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) -> _Record:
-    """Make a record of what JSON has of it.
+    """Make a record from its JSON.
 
     Args:
-        kind: a dataclass; keys of the data that it does not have are passed over.
-        data: lists become tuples.
-        parsed: fields that need more than that.
+        kind: a dataclass; keys of the data that are no fields of it are ignored.
+        data: the JSON object; its lists become tuples.
+        parsed: values of fields that need more than that.
 
     Raises:
-        TypeError: a field that has no default is missing, or the data is not an object.
+        TypeError: a field without a default is missing, or the data is not an object.
+        ValueError: the data is a text or a list.
     """
     known = {field.name for field in fields(kind)}
     plain = {
@@ -223,7 +225,7 @@ def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) ->
 
 
 def parse_target(data: Mapping[str, Any]) -> GradingTarget:
-    """Read what target_json has written. Raises KeyError and TypeError."""
+    """Make a target from what target_json returned. Raises KeyError and TypeError."""
     return parse_record(GradingTarget, data, numalab_digest=data["kit_digest"])
 
 
@@ -235,7 +237,7 @@ def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Reco
 
 
 def parse_intake(data: Any) -> Intake:
-    """Read what intake_json has written. Raises BadRecord."""
+    """Make a collection from what intake_json returned. Raises BadRecord."""
     try:
         return parse_record(
             Intake,
@@ -250,7 +252,7 @@ def parse_intake(data: Any) -> Intake:
 
 
 def parse_attempt(data: Any) -> Attempt:
-    """Read what attempt_json has written. Raises BadRecord."""
+    """Make an attempt from what attempt_json returned. Raises BadRecord."""
     try:
         return parse_record(Attempt, data, target=parse_target(data["item"]))
     except (KeyError, TypeError, ValueError) as error:

@@ -1,5 +1,6 @@
-"""The secret of a course, from which each student's seed is made. Who reads it can compute every
-variant of the class, and who loses it none: it is kept with the course, for its owner's eyes."""
+"""The secret of a course, from which each student's seed is derived. With it every variant of the
+class can be computed, and without it none, so it is kept in the course's folder, readable by its
+owner only."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ _EDITION = re.compile(r"draws ([0-9]+)")
 
 
 def read_secret(course: CourseFolder) -> tuple[bytes, int]:
-    """Return the secret, which is made the first time, and the edition of what variants are drawn
-    from: the first one of a course that was begun before there was a second. Raises UserError."""
+    """Return the secret, of BYTES bytes, and the edition of draws that variants are from. Both are
+    made if the course has none; a secret that names no edition is of edition 1. Raises UserError if
+    the file can't be read or made, is damaged, or names an edition that is not known."""
     path = course.secret
     try:
         course.root.mkdir(parents=True, exist_ok=True)
@@ -53,6 +55,6 @@ def read_secret(course: CourseFolder) -> tuple[bytes, int]:
 
 
 def seed_of(course: CourseFolder, student_id: str) -> Seed:
-    """Return a student's seed in a course. Raises UserError if the secret can't be read or made."""
+    """Return a student's seed in a course. Raises UserError as read_secret does."""
     secret, draws = read_secret(course)
     return personal_seed(secret, student_id, draws)

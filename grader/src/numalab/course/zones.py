@@ -1,4 +1,4 @@
-"""Times without a zone, as course systems write them, and which zone they are taken in."""
+"""Times without a zone, as course systems write them, and the zone that is assumed for them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 
 
 class BadZone(Exception):
-    """There is no such zone; the message says what to write."""
+    """A zone's name is not known; the message says what to write."""
 
 
 def zone_named(name: str) -> ZoneInfo:
-    """Return the zone of an IANA name, from the system or the package tzdata. Raises BadZone."""
+    """Return the zone of an IANA name, from the system or the package tzdata. Raises BadZone if
+    there is none."""
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError) as error:
@@ -21,8 +22,9 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
-    """Return the one or two moments that a clock shows as `local`, each with a fixed offset: two
-    times of one zone would be compared by what its clocks show."""
+    """Return the two moments, equal but for an hour that clocks show twice or never, that a clock
+    shows as `local`. Their offsets are fixed, since two times of one zone are compared by what its
+    clocks show."""
     found = []
     for fold in (0, 1):
         naive = local.replace(tzinfo=None, fold=fold)
@@ -38,32 +40,34 @@ def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
 def first_moment(local: datetime, zone: ZoneInfo | None) -> datetime:
     """Return the moment that a clock in the zone shows as `local`; zone None: this machine's.
 
-    When clocks are put back, an hour has two moments, and the earlier one counts. When they are put
-    forward, an hour has none, and of the offsets before and after the one counts by which the
-    moment is earlier. So a hand-in is never late by the change itself. Raises OverflowError and
-    OSError at the ends of the calendar.
+    If clocks are put back, an hour has two moments, and the earlier one is returned. If they are
+    put forward, an hour has none, and the offset, before or after the change, that makes the moment
+    earlier is used. So a hand-in is never late because of the change. Raises OverflowError, OSError
+    and ValueError at the ends of the calendar.
     """
     return min(_moments(local, zone))
 
 
 def last_moment(local: datetime, zone: ZoneInfo) -> datetime:
-    """Return the later moment that a clock shows as `local`: that of a deadline. As first_moment
-    else."""
+    """Return the later of the two moments that a clock shows as `local`, which is what a deadline
+    means. Raises as first_moment does."""
     return max(_moments(local, zone))
 
 
 def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple[datetime, str]:
-    """Return the moment of a time, and a sentence on the zone that was taken; empty where the time
-    has one.
+    """Return the moment of a time, and a sentence on the zone that was assumed, which is empty if
+    the time has one.
 
-    Without a name the zone is this machine's if that has the deadline's offset at the deadline, and
-    else the deadline's own offset: a machine of a cluster is often set to UTC.
+    Without a name the zone is this machine's, unless there is a deadline and this machine's offset
+    at the deadline is another one: then the deadline's offset is used, since machines of a cluster
+    are often set to UTC.
 
     Args:
         name: course.toml's timezone; empty: it has none.
-        deadline: with which the time is compared; None: there is none.
+        deadline: the deadline with which the time is compared; None: there is none.
 
     Raises:
+        BadZone: there is no zone of that name.
         OverflowError, OSError, ValueError: the time is at the ends of the calendar.
     """
     if local.tzinfo is not None:
@@ -84,13 +88,13 @@ def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple
 
 
 def _offset_words(moment: datetime) -> str:
-    """Return UTC+01:00 for a moment with such a zone."""
+    """Return a moment's offset, such as UTC+01:00, or UTC."""
     text = moment.isoformat()[-6:]
     return "UTC" if text == "+00:00" else f"UTC{text}"
 
 
 def _machine_words(moment: datetime) -> str:
-    """Return CET (UTC+01:00), or UTC, for this machine's zone at a moment."""
+    """Return this machine's zone at a moment, such as CET (UTC+01:00), or UTC."""
     here = moment.astimezone()
     offset = _offset_words(here)
     return offset if here.tzname() == offset else f"{here.tzname()} ({offset})"

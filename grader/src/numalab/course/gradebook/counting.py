@@ -1,5 +1,5 @@
-"""Which grading of a student's lab counts, and what it is worth. Pure functions; the gradebook
-keeps what happened, course.toml says how it counts, and this puts the two together."""
+"""Which grading of a student's lab counts, and what it is worth. Pure functions: the gradebook
+keeps what happened, course.toml says how it counts, and this module puts the two together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from numalab.course.records import (
     Student,
 )
 
-# Why a student has no grade, for each way in which an attempt can end without one.
+# Why a student has no grade, by the state of an attempt that came to nothing.
 STATE_WORDS: Mapping[AttemptState, str] = {
     "kit_error": "the grader itself failed",
     "node_failed": "the node failed",
@@ -49,8 +49,11 @@ class HandIn:
     """The same files of a lab, however often a student handed them in.
 
     Attributes:
-        first_at: the earliest time that a collection tells; None where none does.
-        last_at: the latest one, or when they were first taken in where none is told.
+        digest: digest of the files.
+        first_at: the earliest known time of handing them in; None if none is known.
+        last_at: the latest known time; if none is known, when they were last taken in, or when
+            their first grading began if no collection has them.
+        notes: what was left out of them, a sentence each.
     """
 
     digest: str
@@ -64,13 +67,14 @@ class ScoredAttempt:
     """A graded attempt under the course's rules.
 
     Attributes:
-        language: the better of those that count.
-        earned, gradable, max_points: as its criteria add up; gradable includes what is undecided.
-        undecided: criteria that are.
-        unpenalized_points: earned over gradable, on the scale of the lab's points; None where
-            nothing
-        was gradable.
-        points: the same less the penalty.
+        language: the better one of those that count.
+        earned, gradable, max_points: sums over its criteria; gradable includes what is undecided.
+        undecided: its undecided criteria, and those that ended as an error.
+        late_s: seconds after the deadline; 0 if it is in time.
+        penalty: share of the points taken off for being late, 0 to 1.
+        unpenalized_points: earned over gradable, on the scale of the lab's points in the course;
+            None if nothing was gradable.
+        points: the same less the penalty, rounded.
     """
 
     attempt: Attempt
@@ -86,17 +90,20 @@ class ScoredAttempt:
 
     @property
     def gradable_share(self) -> float:
+        """Share of the criteria's points that were gradable, 0 to 1."""
         return self.gradable / self.max_points if self.max_points else 0.0
 
 
 @dataclass(frozen=True)
 class GradeTrace:
-    """A row of the gradebook, and what it follows from.
+    """A row of the standing, and what it follows from.
 
     Attributes:
-        hand_ins, scored: oldest first.
-        replaced: attempts that were judged again or graded on, and no longer count.
-        variant: trace of the lab's variant, where that is part of the grade.
+        hand_ins: oldest first.
+        scored: the attempts that may count, in the order of their hand-ins, then oldest first.
+        deadline: the student's deadline; None if there is none.
+        replaced: attempts that another one replaces and that no longer count.
+        variant: the same for the lab's variant; None if that is no part of the grade.
     """
 
     row: StandingRow
@@ -108,8 +115,8 @@ class GradeTrace:
 
 
 def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rules) -> float:
-    """Return the seconds after the deadline; 0 in time, within the grace, or where it is not
-    known."""
+    """Return the seconds after the deadline; 0 if in time or within the grace period, or if the
+    time is not known or there is no deadline."""
     if first_at is None or deadline is None:
         return 0.0
     late_s = (first_at - deadline).total_seconds()
@@ -117,6 +124,7 @@ def lateness_s(first_at: datetime | None, deadline: datetime | None, rules: Rule
 
 
 def format_duration(late_s: float) -> str:
+    """Return a duration in minutes (at least 1), hours (from an hour) or days (from two days)."""
     if late_s < 60 * 60:
         return words.count(max(1, round(late_s / 60)), "minute")
     if late_s < 2 * DAY_S:
@@ -125,7 +133,7 @@ def format_duration(late_s: float) -> str:
 
 
 def replaced_attempts(attempts: Iterable[Attempt]) -> set[tuple[GradingTarget, int]]:
-    """Return targets and numbers of the attempts that another attempt replaces."""
+    """Return targets and numbers of the attempts that a graded attempt replaces."""
     return {(a.target, a.replaces) for a in attempts if a.replaces and a.state == "graded"}
 
 
@@ -135,7 +143,8 @@ def is_refused(attempt: Attempt, rules: Rules) -> bool:
 
 
 def earned_points(result: Json, rules: Rules) -> float:
-    """Return what a result's criteria earn in the course, before anything is taken off."""
+    """Return the points of a result's criteria under the course's rules, before anything is taken
+    off."""
     earned: float = result["points"]
     if rules.starting_code_counts:
         earned = result.get("points_if_changed", earned)
@@ -145,9 +154,13 @@ def earned_points(result: Json, rules: Rules) -> float:
 def score_attempt(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> ScoredAttempt | None:
     """Score an attempt under the course's rules.
 
+    Args:
+        late_s: seconds after the deadline.
+        lab: the lab that says how many points it is worth.
+
     Returns:
-        None if it was not graded, was graded in no language that counts, or with --quick where that
-        does not count.
+        None if the attempt was not graded, or in no language that counts, or with --quick in a
+        course in which that does not count.
     """
     if attempt.state != "graded" or is_refused(attempt, rules):
         return None
@@ -178,9 +191,9 @@ def score_attempt(attempt: Attempt, late_s: float, lab: str, rules: Rules) -> Sc
 
 
 def _ranking(scored: ScoredAttempt) -> tuple[float, ...]:
-    """Return what orders gradings. The points before the penalty count second, so that of two
-    that earn nothing the better one is shown, and of two that earn the same the one with less
-    undecided."""
+    """Return the sort key of gradings; the best one has the largest. Points before the penalty come
+    second, so that of two that earn nothing the better one is shown, then fewer undecided points,
+    then more gradable ones."""
     points = -1.0 if scored.points is None else scored.points
     before = -1.0 if scored.unpenalized_points is None else scored.unpenalized_points
     return points, before, -total_points(scored.undecided), scored.gradable
@@ -192,14 +205,15 @@ def _choose(
     late: Mapping[str, float],
     rules: Rules,
 ) -> tuple[ScoredAttempt | None, HandIn | None]:
-    """Choose the grading that counts, and the hand-in that it is of.
+    """Choose the grading that counts, and return it with its hand-in.
 
     Args:
         scored, hand_ins: oldest first.
         late: seconds after the deadline, by digest.
 
     Returns:
-        Without a grading the hand-in that waits for one.
+        If no grading counts: None, and the hand-in that waits for one. None twice if there is no
+        hand-in.
     """
     by_digest = {hand_in.digest: hand_in for hand_in in hand_ins}
     accepted = [w for w in scored if w.penalty < 1]
@@ -221,7 +235,7 @@ def _choose(
 
 
 def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) -> str:
-    """Return a sentence on a lab that has no grade."""
+    """Return a sentence on why a lab has no grade. hand_in: the one that waits for a grading."""
     if hand_in is None:
         return "Nothing was handed in."
     of_it = [a for a in attempts if a.target.digest == hand_in.digest]
@@ -247,8 +261,8 @@ def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) 
 def _oldest_first(
     attempts: Iterable[Attempt], hand_ins: Sequence[HandIn]
 ) -> tuple[list[HandIn], list[Attempt]]:
-    """Return hand-ins and attempts in order; a hand-in is added for an attempt whose collection
-    is not there."""
+    """Return hand-ins and attempts, oldest first. A hand-in is added for files that have an attempt
+    and that no collection has."""
     known = {hand_in.digest for hand_in in hand_ins}
     every, found = list(hand_ins), sorted(attempts, key=lambda a: (a.started_at, a.number))
     for attempt in found:
@@ -270,10 +284,11 @@ def derive_grade(
     not_taken: str,
     rules: Rules,
 ) -> GradeTrace:
-    """Derive a student's grade in a lab from all hand-ins and attempts.
+    """Derive a student's grade in a lab from all hand-ins and attempts, in any order.
 
     Args:
-        not_taken: why what was handed in of the lab could not be taken; empty where that is not so.
+        not_taken: why what was handed in for the lab could not be taken; empty if nothing was
+            refused.
     """
     ordered, all_kept = _oldest_first(attempts, hand_ins)
     gone = replaced_attempts(all_kept)

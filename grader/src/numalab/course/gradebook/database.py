@@ -1,9 +1,9 @@
 """The gradebook's SQLite file, opened as its file system allows.
 
 SQLite keeps readers and the writer apart by record locks (fcntl(2)). NFS without its lock daemon
-and Lustre mounted without `flock` have none; SQLite says "disk I/O error" or "locked" there. Then
-the writer, which nobody else is beside (course/locks.py), locks nothing, and a reader takes a copy
-into memory that no change was under way in.
+and Lustre mounted without `flock` have none; SQLite reports "disk I/O error" or "locked" there. In
+that case the writer, of which there is only one (course/locks.py), locks nothing, and a reader
+copies the file into memory at a time at which no change is under way.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from numalab.errors import NumalabError, UserError
 from numalab.file_systems.locks import has_record_locks
 from numalab.file_systems.room import RoomNeeded, shortage
 
-WAIT_S = 10.0  # a reader waits so long while the head writes; a write takes far less
+WAIT_S = 10.0  # how long a reader waits for the writer, whose changes take far less
 _POLL_S = 0.05
 _FULL_BYTES = 1 << 20
 
 
 def journal_files(path: Path) -> list[Path]:
-    """Return the files that SQLite may leave next to a database."""
+    """Return the paths of the files that SQLite may leave next to a database."""
     return [path.with_name(path.name + suffix) for suffix in ("-journal", "-wal", "-shm")]
 
 
@@ -45,22 +45,23 @@ def _other_version(path: Path) -> UserError:
 
 
 def _has_locks(course: CourseFolder) -> bool:
-    """Tell whether the file system has record locks, by the file next to the gradebook: a
-    process that closes a file gives up all its record locks on it."""
+    """Tell whether the file system has record locks. The file next to the gradebook is tried, since
+    a process that closes a file gives up all its record locks on it."""
     lock = course.gradebook_lock
     return has_record_locks(lock if lock.exists() else course.gradebook)
 
 
 def _connect(path: Path, mode: str, has_locks: bool) -> sqlite3.Connection:
-    """Connect to a file; mode rwc makes it where there is none."""
+    """Connect to a database. mode: SQLite's; rwc creates a missing file. Raises sqlite3.Error."""
     options = f"mode={mode}" + ("" if has_locks else "&vfs=unix-none")
     name = f"{path.absolute().as_uri()}?{options}"
     return sqlite3.connect(name, uri=True, timeout=WAIT_S, isolation_level=None)
 
 
 def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
-    """Open a gradebook to write it, with its lock held; made where there is none. path: of the
-    course's, or of one that is to take its place. Raises UserError and sqlite3.Error."""
+    """Open a gradebook for writing, and create it if it is missing. The caller holds its lock, and
+    closes it. path: the course's gradebook, or a file that is to take its place. Raises UserError
+    if it is of another version, and sqlite3.Error."""
     database = _connect(path, "rwc", _has_locks(course))
     try:
         database.execute("PRAGMA journal_mode = DELETE")
@@ -82,12 +83,12 @@ def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """Connect to a course's gradebook for reading. Raises UserError, NumalabError and
-    sqlite3.Error."""
+    """Open a course's gradebook for reading; the caller closes it. Raises UserError if it is of
+    another version, NumalabError if it is written all the time, sqlite3.Error and OSError."""
     path = course.gradebook
     if _has_locks(course):
-        # A writer that was killed leaves a journal, and only who may write can undo what it holds
-        # of a change.
+        # A writer that was killed leaves a journal, and only a process that may write can roll back
+        # the change in it.
         is_left = _journal(path).exists() and os.access(path, os.W_OK)
         database = _connect(path, "rw" if is_left else "ro", True)
     else:
@@ -105,8 +106,9 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
 
 
 def _content(course: CourseFolder) -> bytes:
-    """Return the file as it is between two changes: while one is under way there is a journal. Read
-    twice, since another node's view may be late. Raises UserError and NumalabError."""
+    """Return the file as it is between two changes: during one there is a journal. It is read
+    twice, since on another machine the journal may become visible late. Raises NumalabError, and
+    OSError if the file can't be read."""
     path = course.gradebook
     until_s = time.monotonic() + WAIT_S
     before = None
@@ -126,7 +128,8 @@ def _content(course: CourseFolder) -> bytes:
 
 
 def _roll_back_killed_writer(course: CourseFolder) -> None:
-    """Have SQLite take back what a writer has left that was killed."""
+    """Have SQLite roll back the unfinished change of a writer that was killed, if there is one and
+    the file can be written. Raises sqlite3.Error."""
     if not (_journal(course.gradebook).exists() and os.access(course.gradebook, os.W_OK)):
         return
     with (
@@ -139,7 +142,8 @@ def _roll_back_killed_writer(course: CourseFolder) -> None:
 
 @contextmanager
 def lock(course: CourseFolder) -> Iterator[None]:
-    """Keep other writers out. Raises LockedError where there is one."""
+    """Keep other writers out until the context ends. Raises LockedError if there is one, UserError
+    if the lock can't be written, and OSError."""
 
     def busy(holder: str) -> str:
         return f"{course.gradebook} is being written by {holder}. Wait for it, then try again."
@@ -150,7 +154,8 @@ def lock(course: CourseFolder) -> Iterator[None]:
 
 @contextmanager
 def explain_errors(course: CourseFolder) -> Iterator[None]:
-    """Turn what SQLite complains of into what to do about it."""
+    """Turn SQLite's errors into messages on what to do: raise NumalabError if the file can't be
+    used, UserError if it is damaged."""
     try:
         yield
     except sqlite3.OperationalError as error:

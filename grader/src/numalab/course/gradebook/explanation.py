@@ -1,4 +1,4 @@
-"""Why a student has this grade, for `gradebook explain`: lines of text, pure."""
+"""Explain why a student has a grade, for `gradebook explain`, as lines of text. Pure functions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def _attempt_line(
 
 
 def _share_words(unpenalized_points: float, penalty: float, worth: float) -> str:
-    """Return the share of a part, whose points only the lab's parts together tell."""
+    """Return a part's share, in words after a comma: its points follow only from all parts of the
+    lab together. worth: the lab's points; 0: the text is empty."""
     if not worth:
         return ""
     share = unpenalized_points / worth
@@ -91,7 +92,8 @@ def _line_of(
     rules: Rules,
     zone: tzinfo | None,
 ) -> str:
-    """Return a line on an attempt, with what became of it or what it was made from."""
+    """Return a line on an attempt: what it earned and what it was made from, or that another one
+    replaces it."""
     if attempt in trace.replaced:
         when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
@@ -110,7 +112,7 @@ def _line_of(
 
 
 def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
-    """Yield how the points of the parts add up."""
+    """Yield lines that show how the points of the parts add up."""
     weights = ", ".join(f"{part.name} {part.weight:g}" for part in row.parts)
     yield (
         f"Parts: the {row.max_points:g} points are shared out by weight ({weights}), without what "
@@ -125,7 +127,7 @@ def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
 
 
 def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
-    """Yield the hand-ins of a lab or a variant, and how each grading of them counts."""
+    """Yield lines on the hand-ins of a lab or a variant, and on each grading of them."""
     row = trace.row
     zone = None if trace.deadline is None else trace.deadline.tzinfo
     if trace.deadline is not None:
@@ -160,8 +162,8 @@ def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
 
 
 def explanation(trace: GradeTrace, rules: Rules) -> Iterator[str]:
-    """Yield paragraphs on why a student has this grade; one that begins with two spaces belongs
-    to the one before."""
+    """Yield paragraphs, without line breaks, on why a student has this grade. One that begins with
+    two spaces belongs to the one before."""
     row = trace.row
     yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
     override = rules.override(row.student.id, row.lab)

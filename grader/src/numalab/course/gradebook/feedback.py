@@ -1,4 +1,4 @@
-"""The sentences of a grade in a gradebook's comment. Plain text; each target adapts it to its
+"""A grade in words, as a comment in a gradebook has it. Plain text, which each export adapts to its
 format."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numalab.judging.verdict import CriterionVerdict, Verdict, read_verdict
 from numalab.labs import declaration
 from numalab.reports import verdict_words
 
-# Of a grade that rests on times of a --quick grading; in numalab/judging/sequential.py is why.
+# The risk of a grade that is based on times of a --quick grading (numalab/judging/sequential.py).
 QUICK_RISK = "of kernels that are just at a limit of time up to 1 in 20 is decided wrongly"
 PLAIN_WORDS = {status: word for status, (word, _) in verdict_words.STATUS_STYLE.items()}
 
@@ -38,7 +38,7 @@ STATE_WORDS: Mapping[PartState, str] = {
 
 
 def part_words(part: GradePart) -> str:
-    """Return "kernel 3.2 of 4" for a part, with its state if it is not graded."""
+    """Return a part's points, such as "kernel 3.2 of 4", and its state unless it is graded."""
     if part.state == "left out":
         return f"{part.name} {STATE_WORDS[part.state]}"
     why = STATE_WORDS[part.state]
@@ -46,23 +46,24 @@ def part_words(part: GradePart) -> str:
 
 
 def has_criteria(row: StandingRow, part: GradePart) -> bool:
-    """Tell whether a list of criteria shows what a part gives."""
+    """Tell whether a part of a row's grade is a kernel or a variant that has a result."""
     of = {"kernel": row, "variant": row.variant}.get(part.name)
     return of is not None and of.result is not None
 
 
 def part_line(part: GradePart) -> str:
-    """Return part_words and what the part follows from."""
+    """Return part_words, and what the part's points follow from."""
     return part_words(part) + (f": {part.score.why}" if part.score.why else "")
 
 
 def parts_words(row: StandingRow) -> str:
-    """Return all parts of a grade, which add up to it."""
+    """Return part_words of all parts of a grade."""
     return ", ".join(map(part_words, row.parts))
 
 
 def share_words(result: Json) -> str:
-    """Return a result's points as the criteria add up, with what they don't include."""
+    """Return the sum of a result's criteria in words, and in parentheses the points that are
+    undecided or not gradable."""
     gradable = earnable_points(result)
     notes = verdict_words.points_notes(read_verdict(result), is_untimed=False)
     language = declaration.LANGUAGE_NAMES[result["language"]]
@@ -71,7 +72,7 @@ def share_words(result: Json) -> str:
 
 
 def notices(row: StandingRow) -> Iterator[str]:
-    """Yield what a grade rests on besides the criteria, a sentence each."""
+    """Yield what a grade depends on besides the criteria, a sentence or two each."""
     if row.override_reason:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
     elif row.result is not None and row.result.get("unchanged") and not row.points:
@@ -100,19 +101,19 @@ def _late_words(what: str, row: StandingRow) -> str:
 
 
 def criterion_label(criterion: CriterionVerdict) -> str:
-    """Return a criterion's name, with its machine if that is another one."""
+    """Return a criterion's name, with the VM if it was judged on one."""
     return criterion.name + ("" if criterion.where == "here" else f" on {criterion.where}")
 
 
 def explain_criterion(row: verdict_words.CriterionRow) -> str:
-    """Return a criterion's bound and why it has its status."""
+    """Return a criterion's bound, if it has one, and why it has its status."""
     bound = verdict_words.bound_words(row.criterion)
     return f"{bound}{'. ' if bound else ''}{row.criterion.why}{row.where_too}"
 
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield a line per criterion as the report has it: status, name, points, and why unless it
-    earned all of them."""
+    """Yield a line per criterion, as the report has it: status, name, points, and the reason unless
+    it has passed with all its points."""
     for row in verdict_words.criterion_rows(verdict.criteria):
         criterion = row.criterion
         points = f" {row.points}" if row.points else ""
@@ -125,7 +126,7 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
 
 
 def summary_lines(row: StandingRow) -> list[str]:
-    """Return the grade and what it rests on, without the criteria."""
+    """Return lines on the grade and what it depends on, without the criteria."""
     result = row.result
     if row.parts:
         grade = f"{grade_words(row)}: {parts_words(row)}." if row.is_handed_in else ""

@@ -1,14 +1,14 @@
 """The gradebook: everything that was handed in and graded, in one SQLite file.
 
-It is an index, not the truth. The truth lies in files that are never changed: each delivery in
-deliveries/, each attempt in its folder. So the file may be deleted at any time and be made again
-from them, and a process that is killed can only leave it behind them, never ahead.
+It is an index, not the truth. The truth lies in files that are never changed: each collection of
+hand-ins in deliveries/, each attempt in its folder. So the file may be deleted at any time and be
+made again from them, and a process that is killed can only leave it behind them, never ahead.
 
-One process writes it, the head of a batch, and keeps others out with a lock beside it, since
-SQLite's own locks can't be relied on where files are shared over a network
+One process at a time writes it and keeps others out with a lock next to it, since SQLite's own
+locks can't be relied on if files are shared over a network
 (https://www.sqlite.org/faq.html#q5), and may be missing there (database.py). The journal is a
-rollback journal: write-ahead logging needs memory that all readers share with the writer, which
-there is on one host only (https://www.sqlite.org/wal.html).
+rollback journal: write-ahead logging needs memory that all readers share with the writer, and so
+works on a single machine only (https://www.sqlite.org/wal.html).
 """
 
 from __future__ import annotations
@@ -64,11 +64,13 @@ _NEWEST = (
 
 @dataclass(frozen=True)
 class _Contents:
-    """Everything that standings are derived from.
+    """Everything that standings are derived from. Keys are ids of students, or student and lab.
 
     Attributes:
-        external_of: a student's keys as they came with a lab, by student and lab.
-        not_taken: why what was handed in was not taken, by student and lab; lab empty: any.
+        external_of: a student's keys as they came with a lab's last hand-in.
+        hand_ins: oldest first.
+        problems: those of the last collection.
+        not_taken: why what was handed in was not taken; an empty lab stands for every lab.
     """
 
     students: dict[str, Student]
@@ -79,7 +81,8 @@ class _Contents:
     not_taken: dict[tuple[str, str], str]
 
     def pairs(self, rules: Rules) -> list[tuple[Student, str]]:
-        """Return students by name, each with every lab that the course or a collection names."""
+        """Return every student with every lab that course.toml, a hand-in or an attempt names, by
+        the student's name and the lab's. If grades have parts, variants are not among them."""
         labs = set(rules.labs)
         labs |= {lab for _, lab in self.hand_ins} | {lab for _, lab in self.attempts}
         if rules.parts:
@@ -88,8 +91,7 @@ class _Contents:
         return [(student, lab) for student in ordered for lab in sorted(labs)]
 
     def derive_grade(self, student: Student, lab: str, rules: Rules) -> GradeTrace:
-        """Derive the grade of a lab, with its variant's where the course weighs the parts of a
-        grade."""
+        """Derive a student's grade in a lab, by its parts if the course weighs parts."""
         if not rules.parts:
             return self._derive_single(student, lab, rules)
         # What was set by hand for a lab is its points, and not its kernel's.
@@ -114,7 +116,8 @@ class _Contents:
 
 
 class Gradebook:
-    """An open gradebook; use_gradebook yields one."""
+    """An open gradebook, as use_gradebook yields it. Methods may raise sqlite3.Error, which
+    use_gradebook turns into NumalabError and UserError."""
 
     def __init__(self, course: CourseFolder, database: sqlite3.Connection) -> None:
         self._course, self._database = course, database
@@ -132,8 +135,9 @@ class Gradebook:
         self._database.execute("COMMIT")
 
     def add_submissions(self, intake: Intake) -> None:
-        """Add a collection unless it is the last one once more. Its problems replace those
-        before."""
+        """Add a collection, unless it is the last one once more. Its problems replace those of the
+        last one. Raises OSError if its record can't be written, and NumalabError if another
+        collection's is damaged."""
         files = _collection_files(self._course)
         if files:
             number, path = files[-1]
@@ -151,7 +155,7 @@ class Gradebook:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Add the collections that are kept in files and are not in the database yet."""
+        """Add the collections whose records are not in the database yet. Raises NumalabError."""
         (here,) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
         for number, path in _collection_files(self._course):
             if number > here[0]:
@@ -165,7 +169,8 @@ class Gradebook:
             return sum(insert_attempt(database, attempt) for attempt in attempts)
 
     def rebuild(self, progress: StepReport = lambda step: None) -> None:
-        """Make the database again from collections and attempts. Overrides are in course.toml."""
+        """Make the database again from the records of collections and attempts, and use the new
+        one. Raises NumalabError, UserError and OSError; the gradebook is then closed."""
         self._database.close()
         _rebuild_file(self._course, progress)
         self._database = connect(self._course, self._course.gradebook)
@@ -224,7 +229,7 @@ class Gradebook:
         }
 
     def undecided_attempts(self) -> set[tuple[GradingTarget, int]]:
-        """Return the attempts that are to be graded on, since points of them are undecided."""
+        """Return the attempts with undecided points that another grading could decide."""
         return {
             (GradingTarget(*row[:5]), row[5])
             for row in self._database.execute(
@@ -236,8 +241,8 @@ class Gradebook:
         }
 
     def undecided_hand_ins(self) -> list[Attempt]:
-        """Return the last grading of each student's last hand-in of a lab, where points of it
-        are undecided."""
+        """Return the last grading of each student's last hand-in of each lab, if it has undecided
+        points that another grading could decide."""
         last = set(self._database.execute(f"SELECT student, lab, digest FROM {_NEWEST}"))
         maybe = {target.files for target, _ in self.undecided_attempts()} & last
         found: dict[tuple[str, str, str], Attempt] = {}
@@ -256,11 +261,12 @@ class Gradebook:
         return self._contents().hand_ins
 
     def attempts(self) -> Iterator[Attempt]:
-        """Yield all attempts, with their results in short."""
+        """Yield all attempts, without the timing of their results (drop_timing)."""
         return read_attempts(self._database)
 
     def hand_ins_graded(self) -> tuple[int, int]:
-        """Return how many of the newest hand-ins have been graded, and how many there are."""
+        """Return how many of the students' last hand-ins of each lab are graded, and how many there
+        are."""
         graded, known = self._database.execute(
             "SELECT coalesce(sum(EXISTS (SELECT * FROM attempts AS a WHERE a.student = s.student "
             "AND a.lab = s.lab AND a.digest = s.digest AND a.state = 'graded')), 0), count(*) "
@@ -269,7 +275,7 @@ class Gradebook:
         return graded, known
 
     def standing(self, rules: Rules) -> Standing:
-        """Return the class's grades under these rules."""
+        """Return the class's grades under the course's rules."""
         contents = self._contents()
         rows = tuple(
             contents.derive_grade(student, lab, rules).row for student, lab in contents.pairs(rules)
@@ -291,8 +297,8 @@ class Gradebook:
         )
 
     def grade_traces(self, rules: Rules, student_id: str) -> list[GradeTrace]:
-        """Return what one student's rows follow from. Raises UserError if there is no such
-        student."""
+        """Return what one student's grades follow from, by lab. Raises UserError if there is no
+        such student."""
         contents = self._contents()
         if student_id not in contents.students:
             raise UserError(
@@ -306,7 +312,8 @@ class Gradebook:
 
 
 def _suggest_ids(student_id: str, contents: _Contents) -> str:
-    """Return a hint on who may have been meant: an id like it, or a student whose name has it."""
+    """Return the end of a sentence that names ids like this one, and students whose names contain
+    it, or says how to list all."""
     ids = difflib.get_close_matches(student_id, contents.students, n=3)
     ids += [
         s.id
@@ -335,7 +342,8 @@ def _read_collection(path: Path) -> tuple[Intake, str]:
 
 
 def _rebuild_file(course: CourseFolder, progress: StepReport) -> None:
-    """Make the database next to the old one, and then rename it to its place."""
+    """Make the database next to the old one and rename it to its place; if that fails, the old one
+    stays. Raises NumalabError, UserError, OSError and sqlite3.Error."""
     path = partial_path(course.gradebook)
     _remove(path, *journal_files(path))
     try:
@@ -370,9 +378,19 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
 
 @contextmanager
 def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gradebook]:
-    """Yield the course's gradebook, which is made if there is none. With read_only no lock is
-    taken, and each change by the head of a batch is visible as a whole or not at all. Raises
-    LockedError and UserError."""
+    """Yield the course's gradebook, open until the context ends.
+
+    Args:
+        read_only: take no lock, and make nothing; each change by another process is visible as a
+            whole or not at all. Otherwise the gradebook is made if there is none, and collections
+            that it lacks are added.
+
+    Raises:
+        LockedError: another process writes the gradebook (not with read_only).
+        UserError: there is none (with read_only), or it is damaged or of another version.
+        NumalabError: the file can't be used, or the record of a collection is damaged.
+        OSError: on a file system without locks, a file can't be read or written.
+    """
     if not read_only:
         try:
             course.root.mkdir(parents=True, exist_ok=True)
@@ -398,7 +416,14 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
 
 
 def rebuild(course: CourseFolder, progress: StepReport) -> None:
-    """Make a course's database again, whatever state its file is in."""
+    """Make a course's gradebook again, whatever state its file is in.
+
+    Raises:
+        LockedError: another process writes it.
+        UserError: the course has no folder.
+        NumalabError: the file can't be used, or a record is damaged.
+        OSError: files can't be replaced.
+    """
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
     with lock(course), explain_errors(course):

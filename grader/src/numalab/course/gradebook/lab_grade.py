@@ -3,10 +3,11 @@ functions.
 
 The share of each part is:
 
-- kernel, variant: points over what the node can show, less the penalty for being late;
+- kernel, variant: points over those that are gradable on the machine, less the penalty for being
+  late;
 - diagnose, prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and of
   predictions.toml in the variant's, less that hand-in's penalty: answers given after a grading has
-  shown what is right earn nothing;
+  shown the correct ones earn nothing;
 - viva: the mark.
 """
 
@@ -33,7 +34,7 @@ from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Json
 from numalab.labs import declaration
 
-# In a result of `grade --json`: where the score of each is.
+# The keys of a result of `grade --json` that hold the scores of these parts.
 _SCORES: dict[PartName, str] = {"diagnose": "diagnosis", "prediction": "prediction"}
 
 
@@ -48,13 +49,13 @@ def _ungraded_state(row: StandingRow) -> PartState:
 
 
 def _share_of_points(row: StandingRow) -> float:
-    """Return the share of max_points of a row that has points."""
+    """Return points over max_points of a row that has points."""
     assert row.points is not None
     return row.points / row.max_points if row.max_points else 0.0
 
 
 def _score_code(name: PartName, row: StandingRow) -> PartScore:
-    """Score a kernel or a variant."""
+    """Score the part of a kernel or a variant by its row, without parts."""
     if row.override_reason:
         return PartScore(
             name, "graded", _share_of_points(row), f"set by hand, {row.override_reason.rstrip('.')}"
@@ -74,10 +75,12 @@ def _score_code(name: PartName, row: StandingRow) -> PartScore:
 
 
 def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
-    """Return the score that was given first among all gradings of a lab, and its hand-in's penalty.
+    """Return the score of the answers that were graded first, and their hand-in's penalty; None if
+    no grading has any.
 
     Hand-ins are ordered by when they were first graded: what a grading shows is known from then on,
-    whatever time a hand-in bears. Of one hand-in the grading that counts is taken, or the last.
+    whatever the time of a hand-in. Of one hand-in the grading that counts is taken, or the last.
+    Answers that could be scored come before those that could not.
     """
     row = trace.row
     attempts = [*trace.replaced, *row.others, *([row.attempt] if row.attempt else [])]
@@ -109,7 +112,7 @@ def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
 
 
 def _score_answers(name: PartName, trace: GradeTrace) -> PartScore:
-    """Score the first hand-in that has answers, in whatever language it was graded."""
+    """Score the answers of the first hand-in that has some, in whatever language it was graded."""
     row = trace.row
     if row.result is None:
         return PartScore(name, _ungraded_state(row))
@@ -137,15 +140,15 @@ def _score_viva(student_id: str, lab: str, rules: Rules) -> PartScore:
 
 
 def _gradable_share(row: StandingRow) -> float:
-    """Return the share of the points that the node can show."""
+    """Return the share of a row's points that is gradable on the machine; 1 if it is not known."""
     if row.gradable_points is None or not row.max_points:
         return 1.0
     return row.gradable_points / row.max_points
 
 
 def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
-    """Yield the notes of kernel and variant. Parts tell what was not handed in, notes why
-    something was not taken."""
+    """Yield the notes of the kernel, and those of the variant that say more. A note that only says
+    that one of the two is not handed in is left out, since parts show that."""
     if variant is None or kernel.is_handed_in or not variant.is_handed_in:
         yield from kernel.notes
     if variant is None:
@@ -159,8 +162,8 @@ def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) 
     """Derive a lab's grade from its parts.
 
     Args:
-        kernel: as it would count by itself, without what was set by hand for the lab as a whole.
-        variant: the same of the variant; None where it is no part of the grade.
+        kernel: the kernel's grade by itself, without points set by hand for the lab as a whole.
+        variant: the variant's grade by itself; None if it is no part of the lab's grade.
     """
     row, lab, student_id = kernel.row, kernel.row.lab, kernel.row.student.id
     of_variant = variant.row if variant is not None else None
@@ -205,8 +208,8 @@ def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) 
 
 
 def _variant_part_row(row: StandingRow, part: GradePart | None) -> StandingRow:
-    """Return the variant's row with the points of its part; None: the lab has the prediction
-    alone."""
+    """Return the variant's row with the points of its part. part: None if the lab's grade has the
+    prediction and not the variant: the row then has no points."""
     most = part.max_points if part is not None else 0.0
     return replace(
         row,

@@ -1,5 +1,5 @@
-"""Tell types of node apart. Gradings are relative to the solution on the same node, but how many
-points can be graded depends on what a node can show, and so on its type."""
+"""Distinguish types of machines on which a class is graded. Gradings are relative to the solution
+on the same machine, but how many points are gradable depends on the machine's type."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Iterable
 from numalab import words
 from numalab.course.records import Attempt, Json
 
-# What a grade, a page or an export says of a node; the rest is in the attempt's evidence.
+# Facts of a machine that grades, pages and exports use; the rest is in the attempt's evidence.
 KEPT = ("name", "cpu_model", "packages", "numa_nodes", "cores", "pus", "huge_page_mode")
 
 
 def stored_facts(node: Json) -> Json:
-    """Return a node's facts without those that change from one hour to the next."""
+    """Return those of a machine's facts that are kept in the gradebook (KEPT)."""
     return {key: node[key] for key in KEPT if key in node}
 
 
 def node_type(node: Json) -> str:
-    """Return a text on a node's type, equal for equal nodes; empty where nothing is known."""
+    """Return a machine's type in words, equal for machines of the same kind; empty if nothing is
+    known."""
     if "numa_nodes" not in node:
         return ""
     parts = [
@@ -31,6 +32,6 @@ def node_type(node: Json) -> str:
 
 
 def node_types(attempts: Iterable[Attempt]) -> tuple[str, ...]:
-    """Return each type on which something was graded, in the order of the attempts."""
+    """Return the types on which something was graded, each once, in the order of the attempts."""
     found = (node_type(a.node) for a in attempts if a.state == "graded")
     return tuple(dict.fromkeys(name for name in found if name))

@@ -1,4 +1,5 @@
-"""The gradebook as a table in 80 columns, for `gradebook show`: lines of text, pure."""
+"""The gradebook as a table of 80 columns, for `gradebook show`, as lines of text. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -16,10 +17,10 @@ from numalab.errors import WIDTH, wrapped
 from numalab.labs.variants import is_variant_name
 from numalab.untrusted.visible import visible
 
-CELL = 7  # columns of a lab
-MOST_NAME = 36
-PART_CELL = 9  # columns of a part
-VARIANT = "v"  # behind the number of a lab
+CELL = 7  # characters for a lab
+MOST_NAME = 36  # characters for a name
+PART_CELL = 9  # characters for a part
+VARIANT = "v"  # follows the number of a lab in the title of its variant's column
 MARKS = {
     "*": "provisional",
     "!": "set by hand",
@@ -40,7 +41,7 @@ _PART_HEADS: Mapping[PartName, str] = {"prediction": "predict."}
 
 
 def _cell(row: StandingRow | None) -> tuple[str, str]:
-    """Return points and marks of a cell."""
+    """Return the points and the marks (MARKS) in a cell; either may be empty."""
     if row is None or (row.points is None and not row.is_handed_in):
         return "", "#" if row is not None and row.is_not_taken else "."
     if row.points is None:
@@ -53,15 +54,20 @@ def _cell(row: StandingRow | None) -> tuple[str, str]:
 
 
 def _blocks(labs: Sequence[str], name_width: int) -> Iterator[Sequence[str]]:
-    """Yield as many labs as fit next to the names."""
+    """Yield the labs in groups that fit next to the names."""
     size = max(1, (WIDTH - name_width) // CELL)
     for start in range(0, len(labs), size):
         yield labs[start : start + size]
 
 
 def table_lines(standing: Standing) -> Iterator[str]:
-    """Yield a line per student with a column per lab; several tables if there are more labs than
-    fit."""
+    """Yield the lines of the overview.
+
+    They are: the course's title; a table with a line per student and a column per lab, or several
+    tables if there are more labs than fit; sums and a legend; a table of points by part if grades
+    have parts; and lists of grades with undecided points, of hand-ins that can't be taken or whose
+    lateness is unknown, and of how many grades are based on --quick.
+    """
     students = {row.student.id: row.student for row in standing.rows}
     labs = sorted({row.lab for row in standing.rows})
     cells = {(row.student.id, row.lab): row for row in standing.rows}
@@ -115,7 +121,7 @@ def table_lines(standing: Standing) -> Iterator[str]:
 
 
 def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line per student with the points of each part over all labs."""
+    """Yield a table with a line per student, which has the points of each part over all labs."""
     room = WIDTH - PART_CELL * len(standing.parts)
     width = min(room, MOST_NAME + 1, max(map(cell_len, label_of.values()), default=7) + 1)
     labs = {row.lab for row in standing.rows}
@@ -138,7 +144,7 @@ def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[st
 
 
 def _part_cell(rows: Iterable[StandingRow], name: PartName) -> tuple[str, str]:
-    """Return the points of a part over some labs, and a mark."""
+    """Return the points of a part over some labs, and a mark (PART_MARKS); either may be empty."""
     parts = [
         part
         for row in rows
@@ -159,7 +165,8 @@ def _head(lab: str) -> str:
 
 
 def _named_lines(rows: Sequence[StandingRow], what: str, text: str) -> Iterator[str]:
-    """Yield a sentence and the names of those whom it is about; nothing if there are none."""
+    """Yield a sentence with the number of rows, and a line with student and lab for each; nothing
+    if there are none."""
     if not rows:
         return
     yield ""
@@ -169,7 +176,8 @@ def _named_lines(rows: Sequence[StandingRow], what: str, text: str) -> Iterator[
 
 
 def _undecided_lines(rows: Sequence[StandingRow]) -> Iterator[str]:
-    """Yield who has undecided points, and of which criteria."""
+    """Yield a list of the grades with undecided points, and their criteria; nothing if there are
+    none."""
     left = [row for row in rows if row.undecided]
     if not left:
         return

@@ -1,8 +1,8 @@
 """Parts of a lab's grade: what each is worth, and what it gives. Pure functions.
 
-A part has a share, 0 to 1, of what it requires. What the parts of a lab can give, in hundredths of
-a point, adds up to the lab's points, and what they give adds up to the student's: every sum that is
-shown can be done again by hand.
+A student reaches a share, 0 to 1, of each part. The points that the parts of a lab can give are
+rounded to hundredths and add up to the lab's points, and those that they give add up to the
+student's: every sum that is shown can be checked by hand.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Literal, get_args
 
 PartName = Literal["kernel", "variant", "prediction", "diagnose", "viva"]
 PART_NAMES: tuple[PartName, ...] = get_args(PartName)
-VARIANT_PARTS: tuple[PartName, ...] = ("variant", "prediction")  # where a lab has variants
+VARIANT_PARTS: tuple[PartName, ...] = ("variant", "prediction")  # those of labs with variants
 
-# graded: there is a share, by whatever was handed in; missing: nothing was, a share of 0; not
-# taken: what was can't be, a share of 0; open: a mark that may still be set, 0 until it is;
-# waiting: handed in and not graded yet; left out: nothing of it can be graded on that node.
+# graded: the share is known. missing: nothing was handed in; the share is 0. not taken: what was
+# handed in can't be taken; the share is 0. open: a mark may still be set; the share is 0 until
+# then. waiting: handed in and not graded yet. left out: nothing of it is gradable on that machine.
 PartState = Literal["graded", "missing", "not taken", "open", "waiting", "left out"]
 _COUNTED: tuple[PartState, ...] = ("graded", "missing", "not taken", "open", "waiting")
 NOTHING_OF_IT: frozenset[PartState] = frozenset({"missing", "not taken"})
@@ -28,8 +28,8 @@ class PartScore:
     """What a student has reached in a part.
 
     Attributes:
-        share: 0 to 1.
-        why: what it follows from, in words that go on after a colon; may be empty.
+        share: what is reached of what the part requires, 0 to 1.
+        why: what that follows from, as words that may follow a colon; may be empty.
     """
 
     name: PartName
@@ -40,10 +40,12 @@ class PartScore:
 
 @dataclass(frozen=True)
 class GradePart:
-    """Attributes:
-    weight: of the part, from course.toml.
-    max_points: that it can give; 0 if it is left out.
-    points: that it gives.
+    """A part of one student's grade in a lab.
+
+    Attributes:
+        weight: the part's weight in course.toml.
+        max_points: the points that it can give; 0 if it is left out.
+        points: the points that it gives.
     """
 
     score: PartScore
@@ -61,12 +63,13 @@ class GradePart:
 
 
 def round_points(points: float) -> float:
-    """Round to two digits, which is what the systems that grades are exported to keep."""
+    """Round points to hundredths, which is what the systems that grades are exported to keep."""
     return round(points + 1e-9, 2)
 
 
 def _most(weights: Sequence[float], worth: float) -> list[float]:
-    """Return what each part can give, in hundredths; what rounding leaves goes to the heaviest."""
+    """Return the points that each part can give, in whole hundredths; what rounding leaves of the
+    lab's points goes to the heaviest part."""
     whole = sum(weights)
     most = [round_points(worth * weight / whole) if whole else 0.0 for weight in weights]
     if whole:
@@ -81,8 +84,9 @@ def score_parts(
     """Return the parts with their points, in the order of the scores.
 
     Args:
-        weights: above 0, of the parts that the lab has.
-        worth: points of the lab.
+        scores: those without a weight are ignored.
+        weights: for the parts that the lab has, numbers above 0.
+        worth: the lab's points.
     """
     every = [one for one in scores if one.name in weights]
     counted = [weights[one.name] if one.state in _COUNTED else 0.0 for one in every]
@@ -93,8 +97,8 @@ def score_parts(
 
 
 def sum_points(parts: Iterable[GradePart]) -> float | None:
-    """Return what a lab's parts give together; None if one is waiting to be graded, or none can
-    be."""
+    """Return the points that a lab's parts give together; None if one is waiting to be graded, or
+    if none can give any."""
     found = list(parts)
     if any(part.state == "waiting" for part in found) or not any(part.max_points for part in found):
         return None

@@ -1,4 +1,4 @@
-"""Find what course.toml says that has no effect, or one that can't be meant. Pure functions."""
+"""Find rules in course.toml that have no effect, or one that can't be meant. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from numalab.course.records import Problem
 def check_rules(
     rules: Rules, student_ids: Collection[str], rows: Sequence[StandingRow]
 ) -> Iterator[Problem]:
-    """Yield a problem for each rule that has no effect on these students and rows."""
+    """Yield a problem for each rule that has no effect, or one that can't be meant, given the
+    class's students and grades."""
     yield from _unknown(rules, student_ids)
     yield from _ineffective(rules, rows)
     yield from _refused(rules, rows)
 
 
 def _unknown(rules: Rules, students: Collection[str]) -> Iterator[Problem]:
-    """Yield the students that course.toml names and the gradebook does not have."""
+    """Yield a problem for each student that course.toml names and the gradebook does not have."""
     named = [("[[override]]", override.student_id) for override in rules.overrides]
     named += [("[[extension]]", extension.student_id) for extension in rules.extensions]
     named += [("[[viva]]", mark.student_id) for mark in rules.vivas]
@@ -36,7 +37,8 @@ def _unknown(rules: Rules, students: Collection[str]) -> Iterator[Problem]:
 
 
 def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
-    """Yield marks of a viva that weighs nothing, and parts that no student has handed in."""
+    """Yield problems about marks of a viva that weighs nothing, and about parts that no student has
+    handed in."""
     if rules.vivas and not rules.parts.get("viva"):
         yield Problem(
             "course.toml",
@@ -63,7 +65,7 @@ def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]
 
 
 def _refused(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
-    """Yield that there would be grades if --quick counted."""
+    """Yield a problem if there are hand-ins without a grade because --quick does not count."""
     left = [
         row
         for row in rows

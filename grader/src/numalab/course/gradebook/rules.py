@@ -2,8 +2,8 @@
 what was set by hand.
 
 Everything has a default, and what is not understood is refused: a misspelt deadline must not
-become no deadline. Nothing of it is stored with the grades, so a change of course.toml takes
-effect the next time that they are read and no grading is repeated.
+become no deadline. None of it is stored with the grades, so a change of course.toml takes effect
+the next time that grades are read, without grading anything again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from numalab.toml_files.tables import Table, parse_table, read_text
 
 Counts = Literal["last", "best", "best_before_deadline"]
 COUNTS: tuple[Counts, ...] = get_args(Counts)
-LAB_POINTS = 10.0  # as every lab of the kit has
-VIVA_POINTS = 10.0  # of which a viva's are
+LAB_POINTS = 10.0  # the points of each of numalab's labs
+VIVA_POINTS = 10.0  # the points in which a viva's mark may be given
 DAY_S = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
 class LabRules:
-    """Attributes:
-    deadline: None where there is none.
-    points: what the lab is worth in the course, whatever its criteria add up to.
-    parts: of its grade; None: all that numalab has for it.
+    """What course.toml says of a lab.
+
+    Attributes:
+        deadline: the lab's deadline; None: there is none.
+        points: what the lab is worth in the course, whatever its criteria add up to.
+        parts: parts of its grade; None: all that numalab has for it.
     """
 
     deadline: datetime | None = None
@@ -46,11 +48,13 @@ class LabRules:
 
 @dataclass(frozen=True)
 class LateRules:
-    """Attributes:
-    daily_share: share of the points taken off per day begun after the deadline.
-    max_share: of all days together.
-    grace_s: a hand-in that is no later than this is in time.
-    cut_off_s: a hand-in that is later earns nothing; None: never.
+    """What being late costs.
+
+    Attributes:
+        daily_share: share of the points taken off per day begun after the deadline.
+        max_share: the largest share taken off for all days together.
+        grace_s: a hand-in that is no later than this is in time.
+        cut_off_s: a hand-in that is later than this earns nothing; None: there is no such limit.
     """
 
     daily_share: float = 0.0
@@ -59,7 +63,8 @@ class LateRules:
     cut_off_s: float | None = None
 
     def penalty(self, late_s: float) -> float:
-        """Return the share of the points that is taken off, 0 to 1."""
+        """Return the share of the points that is taken off, 0 to 1. late_s: seconds after the
+        deadline."""
         if late_s <= self.grace_s:
             return 0.0
         if self.cut_off_s is not None and late_s > self.cut_off_s:
@@ -69,8 +74,8 @@ class LateRules:
 
 @dataclass(frozen=True)
 class Override:
-    """Points set by hand, of the lab's points; nothing is taken off them. The date is as
-    written."""
+    """Points set by hand, on the scale of the lab's points; nothing is taken off them. author and
+    date are as written, or empty."""
 
     student_id: str
     lab: str
@@ -85,9 +90,9 @@ class VivaMark:
     """A mark of an oral examination.
 
     Attributes:
-        lab: empty if it holds for every lab.
-        share: 0 to 1.
-        date: as written.
+        lab: the lab that it is about; empty: all labs that have no mark of their own.
+        share: the mark, 0 to 1.
+        author, date, note: as written; may be empty.
     """
 
     student_id: str
@@ -113,15 +118,19 @@ class Rules:
     """What course.toml says.
 
     Attributes:
-        min_gradable_share: a grade is preliminary if nodes can show a smaller share of the points.
+        counts: which grading of a lab counts.
+        min_gradable_share: a grade is preliminary if a smaller share of its points is gradable on
+            the machine.
         languages: those that count.
         allow_quick: gradings with --quick count, too.
         starting_code_counts: unchanged starting code earns what its criteria would.
-        parts: of a grade by weight; empty: kernels alone, and a variant is a lab of its own.
-        variant_labs: labs that have variants; None: any may.
-        labs_by_part: labs that have the other parts; a part that is left out: all may.
-        kept_until, contact: what students are told of what is kept.
-        timezone: in which times without a zone are meant, of the IANA database; empty: not said.
+        parts: weights of the parts of a grade; empty: only kernels count, and a variant is a lab
+            of its own.
+        variant_labs: labs that have variants; None: any may have one.
+        labs_by_part: for other parts, the labs that have it; any lab may have a part that is not a
+            key.
+        kept_until, contact: for the statement on what is kept (privacy.py); may be empty.
+        timezone: the IANA name of the zone of times that name none; empty: course.toml has none.
     """
 
     title: str = ""
@@ -143,17 +152,18 @@ class Rules:
     timezone: str = ""
 
     def lab(self, name: str) -> LabRules:
+        """Return a lab's rules; the defaults if course.toml does not name it."""
         return self.labs.get(name, LabRules())
 
     def override(self, student_id: str, lab: str) -> Override | None:
-        """Return the last override in the file, so that a change of mind can be written below
-        the first."""
+        """Return the points set by hand for a student's lab; None if there are none. Of several the
+        last one in the file counts, so that a correction can be added below."""
         found = [o for o in self.overrides if (o.student_id, o.lab) == (student_id, lab)]
         return found[-1] if found else None
 
     def deadline(self, student_id: str, lab: str) -> datetime | None:
-        """Return the student's own deadline, or the lab's. A variant that is part of its lab's
-        grade has the lab's unless it has one of its own."""
+        """Return the student's own deadline, or else the lab's; None if there is none. A variant
+        that is part of its lab's grade has the lab's deadline unless it has one of its own."""
         found = [e for e in self.extensions if (e.student_id, e.lab) == (student_id, lab)]
         deadline = found[-1].deadline if found else self.lab(lab).deadline
         if deadline is None and self.parts and is_variant_name(lab):
@@ -161,7 +171,7 @@ class Rules:
         return deadline
 
     def weights(self, lab: str) -> dict[PartName, float]:
-        """Return the weights of the parts of a lab's grade that count for anything."""
+        """Return the weights above 0 of the parts that a lab has; none if grades have no parts."""
         has = self.lab(lab).parts
         if has is None:
             lacking: set[PartName] = {
@@ -174,15 +184,15 @@ class Rules:
 
     @cached_property
     def _vivas_of(self) -> Mapping[str, list[VivaMark]]:
-        """Marks by student; each of a class may have one, and is looked up with every lab."""
+        """Marks by student, each student's in the order of the file."""
         found: dict[str, list[VivaMark]] = {}
         for mark in self.vivas:
             found.setdefault(mark.student_id, []).append(mark)
         return found
 
     def viva(self, student_id: str, lab: str) -> VivaMark | None:
-        """Return the mark of the lab, or the one for all labs; the last one of its kind in the
-        file."""
+        """Return a student's mark for the lab, or else the one for all labs; None if there is none.
+        Of several of a kind the last one in the file counts."""
         own = self._vivas_of.get(student_id, [])
         found = [m for m in own if m.lab == lab] or [m for m in own if not m.lab]
         return found[-1] if found else None
@@ -225,8 +235,8 @@ def _timezone(course: Table) -> str:
 
 
 def _deadline(table: Table, timezone: str) -> datetime:
-    """Read the key deadline. A time without a zone is the course's, if that has one; of an hour
-    that clocks show twice the later one is taken."""
+    """Read the key deadline. A time without a zone is refused unless the course has one, in which
+    it then is; of an hour that clocks show twice the later one is taken."""
     moment = table.moment("deadline", needs_zone=not timezone)
     return moment if moment.tzinfo is not None else last_moment(moment, zone_named(timezone))
 
@@ -240,7 +250,8 @@ def _lab(lab: Table, timezone: str) -> LabRules:
 
 
 def _parts(course: Table) -> dict[PartName, float]:
-    """Read the weights of parts. Raises UserError, as all of these functions do."""
+    """Read the weights of parts; none without [parts]. Raises UserError, as all of these functions
+    do."""
     if "parts" not in course:
         return {}
     parts = course.table("parts", PART_NAMES)
@@ -254,7 +265,7 @@ def _parts(course: Table) -> dict[PartName, float]:
 
 
 def _check_lab_parts(labs: Table, rules: Rules) -> None:
-    """Check that each lab is left with a part that counts."""
+    """Check that each lab that names its parts is left with one that counts."""
     for name, lab in rules.labs.items():
         if lab.parts is None:
             continue
@@ -285,7 +296,8 @@ def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
 def _check_lab(
     table: Table, name: str, lab_names: Collection[str] | None, *place: str | int
 ) -> str:
-    """Return the name of a lab that exists."""
+    """Check that a lab of this name exists, and return the name. lab_names: None: any name is
+    accepted; place: the name's place in the table."""
     if lab_names is not None and name not in lab_names:
         near = difflib.get_close_matches(name, lab_names, n=1, cutoff=0.3)
         meant = f" Did you mean {near[0]}?" if near else ""
@@ -296,7 +308,7 @@ def _check_lab(
 
 
 def _read_date(table: Table, key: str = "at") -> str:
-    """Read a date or a time, with quotes or without."""
+    """Return a date or a time as text, written with quotes or without; empty if there is none."""
     at = table.values.get(key, "")
     if isinstance(at, str):
         return at
@@ -305,7 +317,7 @@ def _read_date(table: Table, key: str = "at") -> str:
     return at.isoformat()
 
 
-NOT_KNOWN: Mapping[PartName, Collection[str]] = {}  # which labs have which parts
+NOT_KNOWN: Mapping[PartName, Collection[str]] = {}  # where it isn't known which labs have a part
 
 
 def _labs_with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
@@ -320,7 +332,8 @@ def parse_rules(
     lab_names: Collection[str] | None = None,
     labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
-    """Parse the text of a course.toml, as read_rules does; `where` is its name in messages."""
+    """Parse the text of a course.toml. where: its name in messages; otherwise as read_rules, which
+    see for what is raised, too."""
     course = parse_table(text, where, UserError, COURSE_KEYS)
     labs = course.table("labs", None)
     for name in labs.values:
@@ -378,14 +391,15 @@ def read_rules(
     lab_names: Collection[str] | None = None,
     labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
-    """Read a course.toml; the defaults hold if there is none.
+    """Read a course.toml; return the default rules if there is none.
 
     Args:
-        lab_names: labs that numalab has; None: any may be named.
+        lab_names: labs, variants included, that may be named; None: any may.
         labs_by_part: as in Rules.
 
     Raises:
-        UserError: names file, line and key.
+        UserError: the file can't be read, or something in it is not understood; the message names
+            file, line and key.
     """
     try:
         text = read_text(path, UserError)
@@ -394,7 +408,7 @@ def read_rules(
     return parse_rules(text, str(path), lab_names, labs_by_part)
 
 
-# What `gradebook init` writes: the defaults, said. A test reads it back and compares.
+# What `gradebook init` writes: the defaults, explained. A test reads it back and compares.
 TEMPLATE = """\
 # How this course counts. Changes take effect at once; nothing is graded again for them.
 title = ""

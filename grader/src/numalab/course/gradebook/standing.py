@@ -1,7 +1,7 @@
 """The grades of a class: for each student and lab the attempt that counts, and what it is worth.
 
-Derived from the gradebook under the course's rules; reports and exports are made from it. Points
-here are final: late penalty taken off, overrides applied.
+They are derived from the gradebook under the course's rules, and pages and exports are made from
+them. Points here are final: penalties are taken off, and points set by hand are in place.
 """
 
 from __future__ import annotations
@@ -22,30 +22,32 @@ from numalab.course.records import QUICK, Attempt, Json, Problem, Student
 
 @dataclass(frozen=True)
 class StandingRow:
-    """One student in one lab.
+    """One student's grade in one lab.
 
     Attributes:
-        attempt: the one that counts; None where nothing was graded (yet): handed in and not
-            graded, or failures of the infrastructure only, as the notes say.
-        others: every other attempt, oldest first, failures of the infrastructure too.
-        points: on the scale of max_points; None where there is no grade.
+        attempt: the attempt that counts; None if none does (yet), as the notes say why.
+        others: the other attempts except replaced ones, failures of the infrastructure included,
+            in the order of their hand-ins, then oldest first.
+        points: the grade, on the scale of max_points; None if there is none.
         max_points: what the lab is worth in the course.
-        gradable_points: how many of max_points the node of this attempt can show; None without it.
-        is_preliminary: that is below the course's share, or some points are undecided; shown as
-            provisional.
-        late_s: seconds after the deadline; 0 in time or without a deadline.
-        penalty: share of the points taken off for it, 0 to 1.
-        override_reason: why points were set by hand; empty where they were not.
-        notes: for the student, a sentence each.
-        language: the one that counts of those that the attempt graded; empty: the best of them by
-            its share of the points.
-        is_handed_in: False where there is nothing to grade.
-        is_not_taken: that is so since what was handed in can't be taken.
-        is_late_unknown: Canvas marks it as late, and by how much is not known.
-        parts: those of the grade, where the course weighs some; points are then theirs together,
-            while attempt, language and lateness are the kernel's.
-        variant: the row of the lab's variant, whose points and max_points are those of the part.
-        is_part: whether this is such a row, whose points count in another.
+        gradable_points: how many of max_points are gradable on the machine of the attempt; None
+            without an attempt. If grades have parts: of all parts; None if nothing is handed in.
+        is_preliminary: the grade may change, and is shown as provisional: points are undecided, too
+            few are gradable on the machine, or a mark may still be set.
+        late_s: seconds after the deadline; 0 if in time or within the grace period, or if there is
+            no deadline or the time is not known.
+        penalty: share of the points taken off for being late, 0 to 1; 0 if they are set by hand.
+        override_reason: why points were set by hand; empty if they were not.
+        notes: sentences for the student.
+        language: the one of the attempt's languages that counts; empty without an attempt.
+        is_handed_in: there is something to grade.
+        is_not_taken: there is nothing to grade since what was handed in can't be taken.
+        is_late_unknown: Canvas marks the hand-in as late, and by how much is not known.
+        parts: parts of the grade, if the course weighs some; points are then their sum, while
+            attempt, language and lateness are the kernel's.
+        variant: the row of the lab's variant, whose points and max_points are those of the part;
+            None if the variant is no part of the grade.
+        is_part: this is the row of such a variant, whose points are included in its lab's.
     """
 
     student: Student
@@ -69,11 +71,12 @@ class StandingRow:
     is_part: bool = False
 
     def part(self, name: PartName) -> GradePart | None:
+        """Return a part of the grade; None if it has no such part."""
         return next((part for part in self.parts if part.name == name), None)
 
     @property
     def kernel_points(self) -> float:
-        """How many of max_points the kernel's criteria have together."""
+        """How many of max_points the kernel's criteria can give together."""
         kernel = self.part("kernel")
         if kernel is not None:
             return kernel.max_points
@@ -81,7 +84,8 @@ class StandingRow:
 
     @property
     def result(self) -> Json | None:
-        """The result that counts: of the attempt, in its language."""
+        """The attempt's result in the language that counts; without a language, its best one. None
+        without an attempt."""
         found = self.attempt.results if self.attempt is not None else ()
         if self.language:
             found = tuple(result for result in found if result["language"] == self.language)
@@ -89,7 +93,8 @@ class StandingRow:
 
     @property
     def undecided(self) -> tuple[UndecidedPoints, ...]:
-        """What of the grade is undecided; nothing if it was set by hand."""
+        """The undecided criteria, those of the variant with the prefix "variant:"; none if points
+        were set by hand."""
         if self.override_reason:
             return ()
         own = () if self.result is None or not self.kernel_points else undecided_points(self.result)
@@ -98,7 +103,7 @@ class StandingRow:
 
     @property
     def undecided_points(self) -> float:
-        """How many of max_points are undecided."""
+        """How many of max_points are undecided, those of the variant included."""
         if self.override_reason:
             return 0.0
         result, own = self.result, 0.0
@@ -108,7 +113,8 @@ class StandingRow:
 
     @property
     def is_quick(self) -> bool:
-        """Whether times of it were decided with --quick, at its larger risk."""
+        """Whether the grade is based on times that were decided with --quick, at its larger
+        risk."""
         if self.variant is not None and self.variant.is_quick and not self.override_reason:
             return True
         result = self.result
@@ -129,7 +135,7 @@ def _share(result: Json) -> float:
 
 @dataclass(frozen=True)
 class HandInTime:
-    """When a student has handed in these files of a lab for the first time that is known."""
+    """When a student first handed in these files of a lab, as far as is known, as HandIn has it."""
 
     student_id: str
     lab: str
@@ -139,13 +145,15 @@ class HandInTime:
 
 @dataclass(frozen=True)
 class Standing:
-    """Attributes:
-    rows: by student, then lab, one for each that a collection or the course names.
-    problems: of the last collection.
-    title: of the course.
-    made_at: ISO 8601 with zone.
-    handed_in: all hand-ins that ever were.
-    parts: those that the course weighs.
+    """The grades of a class.
+
+    Attributes:
+        rows: one for each student and lab, by the student's name, then the lab's.
+        problems: those of the last collection, and rules in course.toml that have no effect.
+        title: the course's title; may be empty.
+        made_at: when the standing was derived, in ISO 8601 with a zone.
+        handed_in: all hand-ins of the course.
+        parts: the parts of a grade that have a weight in the course.
     """
 
     rows: tuple[StandingRow, ...]
@@ -157,7 +165,7 @@ class Standing:
 
     @property
     def rows_with_variants(self) -> Iterator[StandingRow]:
-        """Yield each row, and behind it that of its variant if that is part of its grade."""
+        """Each row, followed by that of its variant if that is part of its grade."""
         for row in self.rows:
             yield row
             if row.variant is not None:

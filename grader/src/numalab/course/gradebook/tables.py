@@ -1,4 +1,5 @@
-"""The tables of the gradebook: their schema, and rows as records."""
+"""The tables of the gradebook: their schema, and how records become rows and back. Functions that
+change the database leave the transaction to the caller."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from numalab.course.gradebook.node_types import stored_facts
 from numalab.course.records import Attempt, GradingTarget, Intake, Json, Student, Submission
 
 SCHEMA_VERSION = 2
-CHUNK = 500  # attempts parsed at once
-# Keys that mean a student in one assignment of the course's system and in no other.
+CHUNK = 500  # attempts parsed together
+# Keys that identify a student in one assignment of the course's system only.
 ASSIGNMENT_KEYS = ("identifier",)
-# Made where they are lacking, as in gradebooks of earlier versions of the kit: what could not be
-# taken, of every delivery (lab empty: of whichever lab it was), and which moment a time without a
-# zone was taken for.
+# Tables that gradebooks of earlier versions lack and that are added to them: why hand-ins of any
+# collection could not be taken (lab empty: of an unknown lab), and the moments that were assumed
+# for times without a zone.
 LATER_TABLES = (
     "CREATE TABLE IF NOT EXISTS not_taken (student TEXT NOT NULL, lab TEXT NOT NULL, "
     "why TEXT NOT NULL, PRIMARY KEY (student, lab)) WITHOUT ROWID",
@@ -25,7 +26,7 @@ LATER_TABLES = (
     "digest TEXT NOT NULL, local TEXT NOT NULL, at TEXT NOT NULL, "
     "PRIMARY KEY (student, lab, digest, local)) WITHOUT ROWID",
 )
-_TIMING = "timing"  # of a criterion: what its time rests on; the evidence folder has it
+_TIMING = "timing"  # the key of what a criterion's time is based on, which the evidence has, too
 
 SCHEMA = """
 CREATE TABLE students (
@@ -57,12 +58,13 @@ def compact_json(data: Any) -> str:
 
 
 def normalize_time(time: str) -> str:
-    """Return the same moment in UTC and to the second, so that texts compare as times do."""
+    """Return a time of ISO 8601 in UTC and to the second, so that texts compare as times do."""
     return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds")
 
 
 def drop_timing(results: Iterable[Json]) -> list[Json]:
-    """Return results without what takes most room and is in the attempt's folder."""
+    """Return results without the times that were spent and what criteria's times are based on,
+    which takes most room and is in the attempt's folder."""
     return [
         {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
         | {
@@ -76,7 +78,7 @@ def drop_timing(results: Iterable[Json]) -> list[Json]:
 
 
 def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
-    """Yield all attempts of the database, in chunks that are parsed together."""
+    """Yield all attempts of the database, in no particular order. They are read in chunks."""
     nodes = {
         number: json.loads(facts)
         for number, facts in database.execute("SELECT id, facts FROM nodes")
@@ -117,8 +119,8 @@ def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
 
 
 def insert_student(database: sqlite3.Connection, student: Student) -> None:
-    """Insert a student under the newest name; keys of the course's system are added to those
-    known."""
+    """Insert or update a student: the name is replaced, and keys of the course's system are added
+    to the known ones."""
     known = database.execute("SELECT external FROM students WHERE id = ?", (student.id,)).fetchone()
     external = (json.loads(known[0]) if known else {}) | dict(student.external)
     database.execute(
@@ -130,6 +132,7 @@ def insert_student(database: sqlite3.Connection, student: Student) -> None:
 def insert_collection(
     database: sqlite3.Connection, number: int, intake: Intake, taken_in_at: str
 ) -> None:
+    """Insert a collection, whose problems replace all earlier ones. number: that of its record."""
     database.execute(
         "INSERT INTO deliveries VALUES (?, ?, ?)", (number, intake.layout, taken_in_at)
     )
@@ -163,8 +166,8 @@ def insert_collection(
 
 
 def _forget_other_zone(database: sqlite3.Connection, submission: Submission, time: str) -> None:
-    """Replace the moment of a time without a zone that was once taken in another zone: it is no
-    other time of handing in."""
+    """Replace the moment that was assumed earlier for the same time without a zone, if another zone
+    was assumed: it is no other time of handing in. time: the moment that is assumed now."""
     assert submission.handed_in_at is not None
     local = submission.handed_in_at[: len("2026-01-31T18:00:00")]
     key = (submission.student.id, submission.lab, submission.digest)
@@ -183,8 +186,8 @@ def _forget_other_zone(database: sqlite3.Connection, submission: Submission, tim
 
 
 def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
-    """Keep why hand-ins could not be taken. If a student's files belong to no known lab, the
-    reason holds for each lab of the collection."""
+    """Keep why hand-ins could not be taken. If it is not known which lab a student's files are of,
+    the reason holds for each lab of the collection."""
     labs = {submission.lab for submission in intake.submissions}
     labs |= {problem.lab for problem in intake.problems if problem.lab}
     found: dict[tuple[str, str], list[str]] = {}
@@ -199,7 +202,8 @@ def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
 
 
 def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
-    """Return why hand-ins could not be taken, by student and lab."""
+    """Return why hand-ins could not be taken, by student and lab; an empty lab stands for every
+    lab."""
     known = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'not_taken'").fetchone()
     if known is None:
         return {}
@@ -210,7 +214,7 @@ def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
 
 
 def insert_attempt(database: sqlite3.Connection, attempt: Attempt) -> bool:
-    """Insert an attempt; return whether it was not there."""
+    """Insert an attempt, and its student if unknown; return False if the attempt was there."""
     facts = compact_json(stored_facts(attempt.node))
     database.execute("INSERT OR IGNORE INTO nodes (facts) VALUES (?)", (facts,))
     item = attempt.target

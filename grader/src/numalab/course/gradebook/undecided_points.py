@@ -1,9 +1,9 @@
-"""Find what of a result is undecided. Pure functions of `grade --json`'s results, as they are kept.
+"""Find what of a result is undecided. Pure functions of the results of `grade --json`.
 
 Points that are undecided, or that an internal error has left ungraded, count as not earned until
 they are decided, and stay among those that can be earned. Otherwise undecided points would be worth
-more than failed ones, and a student who makes a kernel noisy would gain by it. What a node can't
-show is another matter: no grading on it would ever decide that.
+more than failed ones, and a student who makes a kernel noisy would gain by it. Points that are not
+gradable on a machine are another matter: no grading on it would ever decide them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from numalab.judging.verdict import Status, status_over
 
 @dataclass(frozen=True)
 class UndecidedPoints:
-    """Points of a criterion that is undecided or ended as an error (is_internal_error)."""
+    """The points of a criterion that is undecided, or that ended as an error (is_internal_error).
+    points: those that it can give."""
 
     criterion: str
     points: int
@@ -26,7 +27,8 @@ class UndecidedPoints:
 
 
 def _status_and_points(result: Json) -> Mapping[str, tuple[Status, int]]:
-    """Return each criterion's status over all machines, and the points that it gives."""
+    """Return by name the status that each criterion's points go by, over all machines, and the
+    points that it can give."""
     statuses: dict[str, list[Status]] = {}
     points: dict[str, int] = {}
     for criterion in result["criteria"]:
@@ -37,14 +39,15 @@ def _status_and_points(result: Json) -> Mapping[str, tuple[Status, int]]:
 
 
 def earnable_points(result: Json) -> int:
-    """Return the points that the node can show."""
+    """Return the points that could be earned on the machine: all but those that are not gradable
+    there."""
     most: int = result["max_points"]
     not_shown = (p for status, p in _status_and_points(result).values() if status == "not_gradable")
     return most - sum(not_shown)
 
 
 def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
-    """Return the criteria of a result that are undecided, or ended as an error."""
+    """Return the criteria of a result that are undecided or ended as an error, in its order."""
     return tuple(
         UndecidedPoints(name, points, status == "error")
         for name, (status, points) in _status_and_points(result).items()
@@ -53,8 +56,8 @@ def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
 
 
 def is_worth_regrading(result: Json) -> bool:
-    """Tell whether grading again would decide something. A time that is implausibly short is for
-    an instructor to decide."""
+    """Tell whether grading again could decide something. An implausibly short time is left to an
+    instructor."""
     names = {each.criterion for each in undecided_points(result)}
     return any(
         criterion["name"] in names
@@ -69,7 +72,7 @@ def total_points(some: Iterable[UndecidedPoints]) -> int:
 
 
 def criteria_text(some: Iterable[UndecidedPoints]) -> str:
-    """Return "speedup (2 points) and efficiency (1 point)"."""
+    """List criteria with their points, such as "speedup (2 points) and efficiency (1 point)"."""
     return words.listed([f"{each.criterion} ({_points(each.points)})" for each in some])
 
 
@@ -78,8 +81,8 @@ def _points(number: int) -> str:
 
 
 def student_sentences(some: Iterable[UndecidedPoints]) -> list[str]:
-    """Return a sentence on what is undecided, and one on what an internal error has left
-    ungraded."""
+    """Return a text on what is undecided, and one on what an internal error has left ungraded; each
+    only if there is some."""
     every = list(some)
     told = []
     left = [each for each in every if not each.is_internal_error]

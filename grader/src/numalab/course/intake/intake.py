@@ -1,8 +1,8 @@
 """Import a collection of hand-ins: who has handed in what, and the files, into the course's folder.
 
-Whatever is in a collection ends as a submission or as a problem with a sentence for the student;
-only files that systems leave by themselves (.DS_Store and the like) are passed over. Importing the
-same collection again changes nothing.
+Whatever is in a collection becomes part of a submission, or of a problem with a sentence for the
+student; only files that systems and tools make by themselves (.DS_Store and the like) are ignored.
+Importing the same collection again changes nothing.
 """
 
 from __future__ import annotations
@@ -63,13 +63,14 @@ from numalab.untrusted.visible import shown
 from numalab.words import CountedStep, StepReport
 
 SCHEMA = 1
-# Of one student: more than there are labs.
+# Archives that are read of one student: more than there are labs.
 MOST_ARCHIVES = 16
 
 
 @dataclass(frozen=True)
 class PendingHandIn:
-    """A student's files of one lab, before they are written."""
+    """A student's files of one lab, before they are written. handed_in_at: in ISO 8601 with a zone;
+    None if not known."""
 
     student: Student
     source: str
@@ -104,19 +105,21 @@ def import_submissions(
     columns: Mapping[str, str] | None = None,
     is_starting: IsStarting = never_starting,
 ) -> Intake:
-    """Read a collection, a folder or an archive, and write what is taken to the course. The caller
-    holds the course's lock.
+    """Read a collection, which is a folder or an archive, and write what is taken to the course.
+    The caller holds the course's lock.
 
     Args:
-        labs: those that are graded, by name.
-        students: a list of the class; those who handed in nothing become problems.
-        layout: one of LAYOUTS; None: by how most entries are named.
-        rules: the course's, by which times without a zone are understood.
-        columns: of the list, as parse_column_options returns them.
-        is_starting: tells whether a kernel is starting code.
+        labs: the labs that are graded, by name.
+        students: a list of the class, whose students who handed in nothing become problems; None:
+            there is none.
+        layout: one of LAYOUTS; None: the one that most entries have.
+        rules: the course's rules, by which the list's times without a zone are understood.
+        columns: meanings of the list's titles, as parse_column_options returns them.
+        is_starting: tells whether a file is starting code.
 
     Raises:
-        UserError: it is no collection, or no list.
+        UserError: the collection or the list can't be read or understood, or the course's own
+            files (students.json, the secret) are damaged.
         NumalabError: the course can't be written.
     """
     if course.root.resolve().is_relative_to(collection.resolve()):
@@ -206,8 +209,8 @@ def _import_layout(
 
 @dataclass(frozen=True)
 class _Selection:
-    """What is to be taken of a collection: the labs, the one that its name tells of, if any, and
-    the test for starting code."""
+    """What is to be taken of a collection. hint: the lab that the collection's name says; None: it
+    says none."""
 
     labs: Mapping[str, Lab]
     hint: str | None
@@ -216,11 +219,11 @@ class _Selection:
 
 @dataclass
 class _Zones:
-    """Converts a list's times under the course's rules.
+    """Converts the times of a list of the class under the course's rules.
 
     Attributes:
         listed: the list's name.
-        remarks: which zone times without one were taken in, a sentence each.
+        remarks: sentences on the zones that were assumed, as keys in order.
     """
 
     rules: Rules
@@ -228,7 +231,8 @@ class _Zones:
     remarks: dict[str, None] = field(default_factory=dict)
 
     def moment(self, local: datetime | None, student: Student, lab: Lab) -> str | None:
-        """Return a time in ISO 8601 with a zone. Raises UserError for a year that no zone has."""
+        """Return a time in ISO 8601 with a zone; None for None. Raises UserError for a time at the
+        ends of the calendar."""
         if local is None:
             return None
         try:
@@ -250,7 +254,8 @@ class _Zones:
 def _read_entries(
     collection: Path, readers: ReaderPool, stack: ExitStack, labs: Mapping[str, Lab]
 ) -> tuple[Entry, ...]:
-    """Return the entries of a collection. Raises UserError."""
+    """Return the entries of a collection, which can be read until the stack is closed. Raises
+    UserError if it is no class's collection, or can't be read."""
     try:
         if collection.is_dir():
             entries = tuple(walk_folder(collection))
@@ -298,9 +303,9 @@ def _read_entries(
 
 
 def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
-    """Return what shows that entries are one student's and not a class's: labs' folders or
-    graded files at the top, at least as many as anything else that could be a student's. Empty:
-    nothing does."""
+    """Return the name of an entry which shows that all are one student's and not a class's: there
+    are labs' folders or graded files at the top, at least as many as other entries that could be a
+    student's. Empty: they are not."""
     wanted = {folded(name) for lab in labs.values() for name in graded_names(lab)}
     labs_own: dict[str, None] = {}
     others: set[str] = set()
@@ -308,7 +313,7 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
     for entry in entries:
         top = entry.path[0]
         is_file = len(entry.path) == 1 and entry.kind != "folder"
-        if top in with_clones:  # a group of students' projects may be called as a lab is
+        if top in with_clones:  # a group of students' projects may have a lab's name
             others.add(top)
         elif lab_of_folder(top, labs) == top or (is_file and folded(top) in wanted):
             labs_own[top] = None
@@ -318,7 +323,7 @@ def _hand_in_itself(entries: Sequence[Entry], labs: Mapping[str, Lab]) -> str:
 
 
 def _drop_lab_folders(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
-    """Turn folders that are named as a lab into problems: it is not clear whose they are."""
+    """Turn uploads that have a lab's name into problems: the student is not known."""
     named = {one.source for one in layout.uploads if lab_of_folder(one.source, labs) == one.source}
     problems = tuple(
         Problem(
@@ -335,7 +340,12 @@ def _drop_lab_folders(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
 def _apply_list(
     layout: Layout, listed: Sequence[ListedStudent], name: str, remarks: Sequence[str]
 ) -> Layout:
-    """Give students the list's names; those who handed in nothing are added without entries."""
+    """Return the layout completed by a list of the class.
+
+    Uploads get the list's names, keys and times of handing in, or a note if the list does not have
+    the student. Students who handed in nothing are added with is_missing, and remarks on the list
+    as problems. name: the list's.
+    """
     lines = match_students([entry.person for entry in layout.uploads], listed)
     found = []
     for entry, line in zip(layout.uploads, lines, strict=True):
@@ -360,8 +370,8 @@ def _apply_list(
 def _choose(
     upload: StudentUpload, selection: _Selection, readers: ReaderPool
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """Choose what is taken of one student's entries, archives included; return that, and
-    problems."""
+    """Choose what is taken of one student's entries, archives included; return that, and a sentence
+    for each problem."""
     if upload.is_missing:
         return (), ()
     problems: list[str] = []
@@ -377,7 +387,7 @@ def _choose(
                 problems.append(f"Of more than {MOST_ARCHIVES} archives the others are not read.")
                 break
             try:
-                # An archive in a student's folder is like a folder; one in place of it is not.
+                # An archive in a student's folder counts as a folder; one in place of it does not.
                 above = () if entry.name == upload.source else (entry.name,)
                 entries += _members(entry, above, readers, stack)
             except Refused as error:
@@ -393,7 +403,8 @@ def _choose(
 def _members(
     entry: Entry, folders: tuple[str, ...], readers: ReaderPool, stack: ExitStack
 ) -> list[Entry]:
-    """Return the members of a student's archive as entries in some folders. Raises Refused."""
+    """Return the members of a student's archive, with `folders` before their paths. Raises
+    Refused."""
     if entry.refused or entry.opener is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
     kind = kind_by_suffix(archive_suffix(entry.name))
@@ -410,8 +421,8 @@ def _members(
 def _resolve_duplicates(
     handed: Sequence[PendingHandIn],
 ) -> tuple[list[PendingHandIn], list[Problem]]:
-    """Keep one hand-in per student and lab: the first of several with the same files; none of
-    several with different files, since it is not clear which is meant."""
+    """Keep one hand-in per student and lab: the first of several with the same files, but none of
+    several with different files, which become a problem."""
     groups: dict[tuple[str, str], list[PendingHandIn]] = {}
     for hand_in in handed:
         groups.setdefault((hand_in.student.id, hand_in.chosen.lab.name), []).append(hand_in)
@@ -435,7 +446,7 @@ def _resolve_duplicates(
 
 
 def _write(course: CourseFolder, hand_in: PendingHandIn) -> None:
-    """Write the files, unless they are there. Raises OSError."""
+    """Write a hand-in's files to the course, unless they are there. Raises OSError."""
     lab = hand_in.chosen.lab.name
     folder = course.submission(hand_in.student.id, lab, hand_in.chosen.digest)
     if folder.exists():

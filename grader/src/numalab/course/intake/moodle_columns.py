@@ -1,12 +1,12 @@
 """The titles of columns in Moodle's offline grading worksheet and lists of participants.
 
-A worksheet has Moodle's strings in the language of whoever downloads it: `assign` recordid,
+A worksheet has Moodle's strings in the language of the user who downloads it: `assign` recordid,
 hiddenuser, maxgrade, gradecanbechanged, lastmodifiedsubmission, lastmodifiedgrade; `moodle`
 fullname, email, firstname, lastname, idnumber, username, grade, no; `assignfeedback_comments`
 pluginname (mod/assign/gradingtable.php has their order). The strings are those of Moodle's language
-packs (https://download.moodle.org/langpack/): of version 5.0 fr, of 4.5 de, of 4.1 es, it and pt,
-of 4.0 pl, of 3.5 pt_br, of 3.9 and 2.8 nl, as they lie in public repositories; older spellings
-beside them where a pack has changed.
+packs (https://download.moodle.org/langpack/), as public repositories have them: fr of version 5.0,
+de of 4.5, es, it and pt of 4.1, pl of 4.0, pt_br of 3.5, nl of 3.9 and 2.8. If a pack has changed,
+older spellings follow.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class MoodleLanguage:
     """Moodle's words in one language.
 
     Attributes:
-        columns: titles that a column may have.
-        no: a cell's word for it.
-        locales: of CLDR, by which times are written.
+        columns: the titles that each column may have.
+        no: the word for "no" in a cell.
+        locales: CLDR's locales in which times are written.
     """
 
     columns: Mapping[Column, Sequence[str]]
@@ -119,7 +119,7 @@ LANGUAGES: Mapping[str, MoodleLanguage] = {
     "it": MoodleLanguage(
         {
             "identifier": ("Identificativo",),
-            "name": ("Nome",),  # and so is the first name, beside Cognome
+            "name": ("Nome",),  # the first name if there is a column Cognome
             "email": ("Indirizzo email",),
             "last": ("Cognome",),
             "idnumber": ("Codice identificativo",),
@@ -211,29 +211,32 @@ LANGUAGES: Mapping[str, MoodleLanguage] = {
         ("pl",),
     ),
 }
-# Only a worksheet has these.
+# Columns that only a worksheet has.
 _WORKSHEETS: frozenset[Column] = frozenset({"changeable", "moodle_time", "modified"})
 _MAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
 def _key(header: str) -> str:
-    """Return a title without case, blanks, full stop and kinds of apostrophes."""
+    """Return a title in a form in which case, blanks, apostrophes and a final full stop don't
+    matter."""
     return folded(header.replace("\u2019", "'")).rstrip(".")
 
 
 def participant(identifier: str) -> str:
-    """Return the number in `Participant 123`, in whatever language; empty if there is none."""
+    """Return the number at the end of a text such as `Participant 123`, in whatever language; empty
+    if there is none."""
     found = re.search(r"(\d+)\s*$", identifier)
     return found[1] if found else ""
 
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a table by what Moodle means by them.
+    """The columns of a table by their meaning in Moodle.
 
     Attributes:
-        language: whose words most of them are; None: no language's.
-        places: index of each column.
+        language: the key in LANGUAGES of the language that most titles are in; None: no title is
+            known.
+        places: index of each column that was recognized.
     """
 
     language: str | None
@@ -263,11 +266,12 @@ def _match_columns(header: Sequence[str], words: MoodleLanguage) -> dict[Column,
 
 
 def read_header(header: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> Header:
-    """Recognize the columns of a table of Moodle's, in the language that knows most of them.
+    """Recognize the columns of one of Moodle's tables, in the language that has most of its titles.
 
-    Besides the names Moodle's order tells, where a site or another version has words of its own:
-    the grade stands before its maximum, and one column after the time of the grade is the feedback.
-    A column of e-mail addresses is one, whatever its title. rows: those below the header.
+    If a site or another version has other titles, columns are recognized by Moodle's order, too:
+    the grade stands before its maximum, and a single column after the time of the grade is the
+    feedback. A column with nothing but e-mail addresses is email, whatever its title. rows: those
+    below the header.
     """
     by_language = {name: _match_columns(header, words) for name, words in LANGUAGES.items()}
     language = max(by_language, key=lambda name: len(by_language[name]))

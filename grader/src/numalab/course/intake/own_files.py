@@ -1,5 +1,5 @@
-"""Check that what was made for one student, a variant or answers to a case, is handed in by that
-student: by the code that the course's secret gives them."""
+"""Check that a variant, or answers to a case, are handed in by the student for whom they were made,
+by the code that follows from the course's secret."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DIAGNOSIS_KEYS = ("lab", "for", "code", "answers")
 def check_owner(
     course: CourseFolder, student: Student, chosen: Sequence[Chosen]
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """Drop variants and answers that were made for somebody else.
+    """Drop variants and answers that were made for another student, or do not say for whom.
 
     Returns:
-        What is left, and a sentence for each file that is dropped.
+        What is left, and a sentence for each variant and each file of answers that is dropped.
 
     Raises:
-        UserError: the course's secret is damaged.
+        UserError: the course's secret can't be read.
     """
     kept, refused = [], []
     for one in chosen:
@@ -50,7 +50,7 @@ def check_owner(
 
 
 def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen) -> str:
-    """Return why a variant is not the student's; empty if it is."""
+    """Return why a variant is not taken for the student's, with what to do; empty if it is."""
     again = (
         f"Write yours by ./numalab variant {chosen.lab.number} --for {student.id} --code CODE, "
         "with the code that your instructor sent you, and hand in that folder."
@@ -69,7 +69,8 @@ def _why_not_her_variant(course: CourseFolder, student: Student, chosen: Chosen)
 
 
 def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) -> str:
-    """Return why answers are not to the student's case; empty if they are."""
+    """Return why answers are not taken as those to the student's case, with what to do; empty if
+    they are."""
     again = (
         f"{DIAGNOSIS} is not taken; all else is. Answer to your own case: ./numalab diagnose "
         f"{chosen.lab.number} --for {student.id} --code CODE, with the code that your instructor "
@@ -90,7 +91,7 @@ def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) ->
 
 
 def _text(chosen: Chosen, name: str) -> str:
-    """Return a file's text. Raises UserError if it is longer than numalab writes one."""
+    """Return the text of a taken file. Raises UserError if it is larger than TICKET_BYTES."""
     content = chosen.files[name]
     if len(content) > TICKET_BYTES:
         raise UserError(f"{name} is larger than {TICKET_BYTES >> 10} KiB; a few lines are enough.")

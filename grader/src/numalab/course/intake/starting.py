@@ -1,4 +1,4 @@
-"""Tell whether a file that was handed in is starting code, whatever its comments and blanks."""
+"""Tell whether a file that was handed in is starting code, regardless of comments and blanks."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from numalab.labs.variants import draw_variant, lab_files, lab_of_variant, read_
 
 @dataclass(frozen=True)
 class StartingCode:
-    """The starting code that students get. root: of numalab's folders."""
+    """The starting code that students get. root: the folder that has numalab's labs."""
 
     root: Path
 
     def __call__(self, lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
-        """Return whether a file is as the lab's students get it; of a variant, which each student
-        has another one of, as it was written for whom ticket names. Without one nothing is."""
+        """Tell whether a file is as students get it. name: its name in the lab; ticket: says whose
+        variant it is. A variant's file is compared with what that student got; without a ticket
+        that can be read the answer is False."""
         digests: Mapping[str, Sequence[str]] = lab.starting_code
         if lab.is_variant:
             if ticket is None:
@@ -40,7 +41,7 @@ class StartingCode:
 
 @lru_cache(maxsize=16)
 def _variant_digests(root: Path, lab: str, seed: Seed) -> dict[str, Sequence[str]]:
-    """Return the digests of everything that is written for a seed. Raises NumalabError."""
+    """Return the digest of each file of a seed's variant, by name. Raises NumalabError."""
     draws = read_draws(root, lab)
     files = lab_files(root, draws, draw_variant(draws, seed))
     return {name: (digest_of(name, text.encode()),) for name, text in files.items()}

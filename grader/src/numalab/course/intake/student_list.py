@@ -1,13 +1,13 @@
-"""The list of a class: who was expected, and how the course's system calls them.
+"""The list of a class: its students, and their keys in the course's system.
 
-A CSV file with a line of column names: Moodle's grading worksheet, list of participants or grade
-export in the languages of moodle_columns.py, Canvas's gradebook export, Classroom 50's roster.csv
-(students.csv before) or the scores.csv of its downloads, the CSV export of a GitLab group's
-members, GitHub Classroom's roster, or id, name and email.
+It is a CSV file with a line of column names: Moodle's grading worksheet, list of participants or
+grade export in the languages of moodle_columns.py, Canvas's gradebook export, Classroom 50's
+roster.csv (students.csv before) or the scores.csv of its downloads, the CSV export of a GitLab
+group's members, GitHub Classroom's roster, or id, name and email.
 
 GitLab exports a line for each membership: in a short form Username, Name, Max role, Source, in a
 longer one Name, Username, Email, Path, Type, Role (gitlab-org/gitlab, Namespaces::Export and merge
-request 170889). Who is an owner there teaches.
+request 170889). Owners there are taken for instructors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numalab.errors import UserError
 from numalab.files import NotPlain, read_plain
 from numalab.untrusted.visible import shortened, visible
 
-# Of columns, by what systems call them that have one language; Moodle's are in moodle_columns.py.
+# What columns mean, by their titles in systems with one language; Moodle's: moodle_columns.py.
 _COLUMNS = {
     "name": "name",
     "student": "name",
@@ -44,25 +44,27 @@ _COLUMNS = {
     "role": "role",
     "max role": "role",
 }
-# What --column can name.
+# The meanings that --column can give to a column.
 NAMED = ("name", "first", "last", "email", "login", "id", "idnumber", "identifier", "handed_in_at")
 _TEACHES = "owner"
 _MAX_SHOWN = 200  # characters of a line that is not understood
 _KEYS = ("id", "login", "email", "idnumber", "identifier")
 _NO_TIME = ("", "-")
-_MAX_INSPECTED_ROWS = 200  # for what a column holds
+_MAX_INSPECTED_ROWS = 200  # rows by which columns are recognized
 
 
 @dataclass(frozen=True)
 class ListedStudent:
-    """A line of the list. handed_in_at: where it says so; without a zone where it names none."""
+    """A student in the list. handed_in_at: None if the list does not say; it has a zone only if the
+    list names one."""
 
     person: Person
     handed_in_at: datetime | None = None
 
 
 def parse_column_options(given: Sequence[str]) -> dict[str, str]:
-    """Return what each title means, by options --column WHAT=TITLE. Raises UserError."""
+    """Return the meaning of each title, which is the key in the form of `folded`, that options
+    --column WHAT=TITLE give. Raises UserError."""
     named = {}
     for text in given:
         what, equals, title = text.partition("=")
@@ -78,8 +80,8 @@ def parse_column_options(given: Sequence[str]) -> dict[str, str]:
 def _columns(
     header: Sequence[str], moodle: Header, named: Mapping[str, str], where: str
 ) -> list[str]:
-    """Return what each column means; empty: nothing. Titles that were named come first, then
-    those of systems that have one language, then Moodle's. Raises UserError."""
+    """Return the meaning of each column; empty: none. Titles in `named` come first, then those of
+    systems with one language, then Moodle's. Raises UserError if a named one is missing."""
     titles = [folded(title[:_MAX_SHOWN]) for title in header]
     lacking = [title for title in named if title not in titles]
     if lacking:
@@ -95,7 +97,7 @@ def _columns(
         if of_moodle.get(index) == "identifier":
             known = None  # in German it is called ID
         columns.append(named.get(title) or known or of_moodle.get(index) or "")
-    # Of a column that was named the one that was taken for it is not.
+    # A column with the meaning of a named one has none itself.
     return [
         "" if column in named.values() and titles[index] not in named else column
         for index, column in enumerate(columns)
@@ -130,13 +132,14 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
 def read_student_list(
     path: Path, named: Mapping[str, str] | None = None
 ) -> tuple[tuple[ListedStudent, ...], tuple[str, ...]]:
-    """Return the students of a list, and what could not be understood of it.
+    """Return the students of a list, and remarks on what is left out or not understood.
 
     Args:
         named: meanings of titles, as parse_column_options returns them.
 
     Raises:
-        UserError: it can't be read, or has none of the columns that tell students apart.
+        UserError: the list can't be read, has none of the columns that identify students, lacks a
+            named one, or has a time in handed_in_at that is not ISO 8601.
     """
     named = named or {}
     where = f"--students {path}"
@@ -151,9 +154,9 @@ def read_student_list(
             f'--column name="TITLE" --column email="TITLE". The line has: {_titles(header)}'
         )
     is_canvas, is_classroom = "student" in titles, "github_username" in titles
-    # Of GitLab only; other systems have roles, too.
+    # Only GitLab has these titles together; other systems have roles, too.
     is_gitlab = "username" in titles and ({"max role", "role type"} & set(titles) != set())
-    # Whose deliveries name clones by logins, and so their ids.
+    # In these systems clones are named by logins, and so ids are logins.
     by_login = is_gitlab or is_classroom or {"github_id", "submission_tag"} & set(titles) != set()
     listed: list[ListedStudent] = []
     times: list[str] = []
@@ -165,10 +168,10 @@ def read_student_list(
                 values.setdefault(column, cell.strip())
         if is_canvas and not values.get("id"):
             continue  # the lines of points and of policies, under the names
-        if is_classroom:  # calls identifier what others call a number
+        if is_classroom:  # its identifier is what others call a number
             values["idnumber"] = values.pop("identifier", "")
         elif moodle.is_worksheet and participant(values.get("identifier", "")):
-            # As deliveries have it, in whatever language.
+            # The form that collections have, whatever the list's language.
             values["identifier"] = f"Participant {participant(values['identifier'])}"
         if is_gitlab and folded(values.get("role", "")) == _TEACHES:
             owners[values.get("login", "")] = None
@@ -191,7 +194,8 @@ def read_student_list(
 def _add_times(
     listed: list[ListedStudent], times: Sequence[str], moodle: Header
 ) -> tuple[list[ListedStudent], tuple[str, ...]]:
-    """Add the times of Moodle's column; return one sentence on those that are not understood."""
+    """Add the times of Moodle's column to the list, and return it; and one sentence on times that
+    are not understood, if there are any. times: the column's text for each student."""
     given = [index for index, text in enumerate(times) if text not in _NO_TIME]
     locales = moodle.words.locales if moodle.words is not None else ()
     read = read_times([times[index] for index in given], (*locales, "en"))
@@ -211,7 +215,8 @@ def _add_times(
 
 
 def _once(listed: Sequence[ListedStudent]) -> tuple[ListedStudent, ...]:
-    """Keep the first line of each login; lists have one for each submission or membership."""
+    """Keep the first line of each login, since some lists have one for each submission or
+    membership."""
     found: dict[object, ListedStudent] = {}
     for number, line in enumerate(listed):
         login = line.person.external.get("login")
@@ -231,7 +236,7 @@ def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> ListedStu
 
 
 def _time(values: Mapping[str, str], where: str) -> datetime | None:
-    """Return the time of the column handed_in_at."""
+    """Return the time of the column handed_in_at; None if it has none. Raises UserError."""
     given = values.get("handed_in_at", "")
     if given in _NO_TIME:
         return None
@@ -248,8 +253,8 @@ def _time(values: Mapping[str, str], where: str) -> datetime | None:
 
 
 def _names(listed: Person, use_keys: bool) -> set[str]:
-    """Return what a collection may call a listed student: the name in either order and, where
-    collections have nothing but names, a key."""
+    """Return the names that a collection may have for a listed student: first and last name in
+    either order and, with use_keys, the keys. For collections that have nothing but names."""
     first, _, last = listed.name.rpartition(" ")
     keys = listed.external.values() if use_keys else ()
     return {letters(folded(name)) for name in (listed.name, f"{last} {first}", *keys)}
@@ -258,15 +263,16 @@ def _names(listed: Person, use_keys: bool) -> set[str]:
 def match_students(
     people: Sequence[Person], listed: Sequence[ListedStudent]
 ) -> tuple[ListedStudent | None, ...]:
-    """Return the line of each person; None if there is none, or several. Keys decide before
-    names."""
+    """Return the line of the list for each person of a collection; None if none fits, or several
+    do. Keys decide before names."""
     by_key = {key: line for line in listed for key in keys_of(line.person.external)}
     found: list[ListedStudent | None] = []
     for person in people:
         hits = {id(by_key[k]): by_key[k] for k in keys_of(person.external) if k in by_key}
         found.append(next(iter(hits.values())) if len(hits) == 1 else None)
     taken = {id(line) for line in found if line is not None}
-    # Moodle's identifiers are of one assignment: another's list says nothing by them.
+    # Moodle's identifiers are of one assignment, so those in another assignment's list decide
+    # nothing.
     decides = {kind for p in people for kind, v in keys_of(p.external) if (kind, v) in by_key}
     with_keys = not any(person.external for person in people)
     by_name: dict[str, list[ListedStudent]] = {}
@@ -286,7 +292,8 @@ def match_students(
 
 
 def merge_listed(person: Person, listed: ListedStudent | None) -> Person:
-    """Return the person under the list's name, with the keys of both."""
+    """Return the person under the list's name, with the keys of both, of which the person's come
+    first; without a line the person as it is."""
     if listed is None:
         return person
     external = {**listed.person.external, **person.external}

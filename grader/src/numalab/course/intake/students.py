@@ -1,7 +1,7 @@
 """Recognize the same student in every collection, and keep the same id.
 
-Keys of the course's system decide, then names. If neither does, nobody is guessed: the entry
-becomes a problem, and a student list (--students) resolves it.
+Keys of the course's system decide, then names. If neither does, no student is guessed: the entry
+becomes a problem, which a list of the class (--students) resolves.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from numalab.untrusted.visible import visible
 SCHEMA = 1
 _MOST_LETTERS = 40
 _MOST_NAME = 200
-# Of these a student has one in a whole course. Moodle's "identifier" is another one in each
-# assignment (table assign_user_mapping), and never somebody else's.
+# Keys that are the same in a whole course. Moodle's "identifier" differs between assignments (table
+# assign_user_mapping), but is never another student's.
 _LASTING = ("id", "login", "email", "idnumber")
-# Letters that don't come apart into an ASCII letter and an accent.
+# Letters that Unicode does not decompose into an ASCII letter and an accent.
 _SPELT = str.maketrans(
     {"ß": "ss", "æ": "ae", "ø": "o", "å": "a", "œ": "oe", "ł": "l", "đ": "d", "ð": "d",
      "þ": "th", "\u0131": "i"}
@@ -40,8 +40,8 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Person:
-    """A student as a collection names them. preferred_id: from the instructor's list or the
-    system's login; empty: there is none."""
+    """A student as a collection or a list names them. preferred_id: from the instructor's list, or
+    the system's login; empty: there is none."""
 
     name: str
     external: Mapping[str, str]
@@ -50,16 +50,16 @@ class Person:
 
 @dataclass(frozen=True)
 class KnownStudent:
-    """A student of this course. keys: all that ever occurred, of each kind maybe several."""
+    """A student of the course. keys: all that ever occurred; there may be several of a kind."""
 
     student: Student
     keys: frozenset[Key]
 
 
 def clean_name(text: str) -> str:
-    """Return a name on one line, as people write it. Invisible characters are shown by their
-    number, so that nobody is named as somebody else, except for the joiners of some scripts,
-    which say how letters are drawn (RFC 5892, A.1 and A.2)."""
+    """Return a name on one line, at most 200 characters long. Invisible characters are replaced by
+    their number, so that two names never look the same, except for joiners in those scripts in
+    which they say how letters are drawn (RFC 5892, A.1 and A.2)."""
     text = nfc(text[: 2 * _MOST_NAME])
     kept = [
         " " if char.isspace() else char
@@ -70,12 +70,12 @@ def clean_name(text: str) -> str:
 
 
 def _is_joined(letter: str) -> bool:
-    """Tell whether a joiner after a letter has a meaning: a virama, or an Arabic letter."""
+    """Tell whether a joiner has a meaning after a letter, which is a virama or an Arabic letter."""
     return unicodedata.combining(letter) == 9 or unicodedata.bidirectional(letter) == "AL"
 
 
 def keys_of(external: Mapping[str, str]) -> frozenset[Key]:
-    """Return the keys by which students are recognized; addresses and logins are without case."""
+    """Return the keys by which students are recognized, as pairs of kind and value without case."""
     return frozenset((kind, folded(value)) for kind, value in external.items() if value)
 
 
@@ -88,8 +88,8 @@ def _strip_accents(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return ASCII for a name: "Zoë Łukasz" is zoe-lukasz. A name without Latin letters gets a
-    short digest, the same every time."""
+    """Return a name in ASCII, fit for a file name: "Zoë Łukasz" becomes zoe-lukasz. A name without
+    Latin letters and digits becomes student- with a short digest of it."""
     found = re.sub(r"[^a-z0-9_]+", "-", _strip_accents(name))[:_MOST_LETTERS].strip("-")
     if not re.search(r"[a-z0-9]", found):
         found = "student-" + hashlib.sha256(folded(name).encode()).hexdigest()[:8]
@@ -97,6 +97,7 @@ def slug(name: str) -> str:
 
 
 def _unlike(preferred: str, taken: Collection[str]) -> str:
+    """Return an id, with a number if it is taken. taken: without case."""
     number = 1
     found = preferred
     while found.casefold() in taken:
@@ -109,8 +110,8 @@ def _unlike(preferred: str, taken: Collection[str]) -> str:
 
 
 def _contradicts(person: Person, known: KnownStudent) -> bool:
-    """Tell whether both have a key of a kind that a student has once in a course, with other
-    values."""
+    """Tell whether both have keys of a kind that is the same in a whole course, and these
+    differ."""
     theirs = keys_of(person.external)
     for lasting in _LASTING:
         hers = {value for kind, value in theirs if kind == lasting}
@@ -121,8 +122,8 @@ def _contradicts(person: Person, known: KnownStudent) -> bool:
 
 
 def _merged(known: KnownStudent, person: Person) -> KnownStudent:
-    """Return the student with the collection's keys, and the older keys that hold for other
-    collections."""
+    """Return a student with the collection's name and keys, and with older keys as far as they are
+    the same in a whole course."""
     student = known.student
     lasting = {kind: value for kind, value in student.external.items() if kind in _LASTING}
     external = {**lasting, **{k: v for k, v in person.external.items() if v}}
@@ -136,16 +137,16 @@ Mark = tuple[str, frozenset[Key]]
 
 
 def _mark(person: Person) -> Mark:
-    """Return what a collection tells of a person: two with the same mark are one student. Names
-    that differ in case are two people, as far as the collection has both."""
+    """Return what a collection says of a person: two with the same mark are one student. Names that
+    differ in case are two students if a collection has both."""
     return person.name, keys_of(person.external)
 
 
 def _identify_by_keys(
     people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return by index the ids of people whose keys are known, or why it is not clear who they
-    are."""
+    """Return by index the ids of people whose keys are known; and a sentence for each whose keys
+    are those of several students."""
     by_key: dict[Key, set[str]] = {}
     for student in known:
         for key in student.keys:
@@ -167,13 +168,13 @@ def _identify_by_keys(
 def _namesakes(
     person: Person, known: Sequence[KnownStudent], claimed: Collection[str], names: Collection[str]
 ) -> list[str]:
-    """Return ids of students who a person may be by name: the same name, or else one that differs
-    in case and that nobody in the collection has.
+    """Return the ids of students that a person may be by name: the same name, or else one that
+    differs in case and does not occur in the collection.
 
     Args:
         known: students of that name without case.
         claimed: ids that others of the collection have by their keys.
-        names: in the collection.
+        names: all names in the collection.
     """
     fitting = [
         namesake.student
@@ -186,16 +187,16 @@ def _namesakes(
 
 
 def _is_less_exact(person: Person) -> tuple[bool, bool]:
-    """Return what orders people: an id first goes to the person whose name it is, then to one
-    who writes it in capitals, last to one of whose name it leaves something out."""
+    """Return the sort key by which people get ids: first the person whose name an id is, then one
+    who writes it with capitals, last one of whose name it leaves something out."""
     name = person.preferred_id or person.name
     return slug(name) != name.casefold(), slug(name) != name
 
 
 def _is_cut(name: str) -> bool:
-    """Tell whether an id leaves out how a name begins or ends, so that it may be another
-    person's full name: as of "..ada" and of a name in two scripts. Apostrophes and the marks of
-    abbreviations and remarks are part of many names ('t Hooft, King Jr., Ada (she/her))."""
+    """Tell whether the id of a name lacks its beginning or end, so that it may be another person's
+    full name: that of "..ada", or of a name in two scripts. Apostrophes and the marks of
+    abbreviations and remarks don't count ('t Hooft, King Jr., Ada (she/her))."""
     text = _strip_accents(name).strip()
     if not re.search(r"[a-z0-9]", text):
         return False  # its id is of all of it
@@ -219,8 +220,13 @@ def _identify_by_names(
     left: Collection[int],
     claimed: Collection[str],
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the same as _identify_by_keys for those who are left, by name; a person who has no
-    namesake is a new student."""
+    """Return the same as _identify_by_keys for those who are left, by name. A person without a
+    namesake becomes a new student.
+
+    Args:
+        left: indices of the people who are to be identified.
+        claimed: ids that others of the collection have by their keys.
+    """
     marks = {index: _mark(people[index]) for index in left}
     # Each person of a name counts once, whatever number of entries there are.
     distinct = Counter(name for name, _ in set(marks.values()))
@@ -260,9 +266,9 @@ def _identify_by_names(
 def identify(
     people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[tuple[Student | str, ...], tuple[KnownStudent, ...]]:
-    """Return for each person the student, or a sentence on why it is not clear who that is; and
-    all students that are known then. Two people with the same keys, or with the same name and no
-    keys, are one."""
+    """Return for each person the student, or a sentence on why it is not clear who that is; and all
+    students that are then known, by id. People with the same name and the same keys, or none, are
+    one student."""
     ids, unclear = _identify_by_keys(people, known)
     left = [index for index in range(len(people)) if index not in ids | unclear]
     more, unclear_too = _identify_by_names(people, known, left, set(ids.values()))
@@ -283,7 +289,7 @@ def identify(
 
 
 def read_known(path: Path) -> tuple[KnownStudent, ...]:
-    """Return the course's students; none if the course is new. Raises UserError."""
+    """Return the course's students; none if there is no file. Raises UserError if it is damaged."""
     if not path.exists():
         return ()
     data = read_json(path)
@@ -304,7 +310,7 @@ def read_known(path: Path) -> tuple[KnownStudent, ...]:
 
 
 def write_known(path: Path, known: Sequence[KnownStudent]) -> None:
-    """Write the course's students if they changed. Raises OSError."""
+    """Write the course's students unless the file has them. Raises OSError."""
     students: list[dict[str, Any]] = [
         {
             "id": student.student.id,

@@ -1,8 +1,8 @@
-"""The head of a batch: what is to be graded, which jobs grade it, and what came of them.
+"""The head process of a batch: what is to be graded, which jobs grade it, and what came of them.
 
-It may be killed at any moment. What it promises is written before it is done: a run's folder before
-its job, an attempt's folder before the gradebook. Started again, it takes up the runs that are
-under way, and makes new ones only for what is missing.
+It may be killed at any moment. What it is about to do is written down first: a run's folder before
+its job is submitted, an attempt's folder before the gradebook. Started again, it takes up the runs
+that are under way, and makes new ones only for what is missing.
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ class AttemptStore(Protocol):
 
 @dataclass(frozen=True)
 class PollRate:
-    """How often files and scheduler are polled.
+    """How often files and the scheduler are polled.
 
     Attributes:
-        poll_s: between two polls of the files. The scheduler, which serves others too, is polled
-            less
-        often, and at the very end files are polled more often, since somebody is waiting.
-        grace_s: how long it may take until what a job has written is visible here, or until the
-        scheduler knows a job. Shared file systems cache a folder for up to 60 s (nfs(5), acdirmax).
+        poll_s: time between two polls of the files.
+        grace_s: how long it may take until what a job has written is visible on this machine, or
+            until the scheduler knows a job. Shared file systems cache a folder for up to 60 s
+            (nfs(5), acdirmax).
     """
 
     poll_s: float = 2.0
@@ -53,10 +52,12 @@ class PollRate:
 
     @property
     def ask_s(self) -> float:
+        """Time between two polls of the scheduler, longer since it serves others, too."""
         return 5 * self.poll_s
 
     @property
     def end_s(self) -> float:
+        """Time between two polls of the files while each job has one attempt left."""
         return self.poll_s / 8
 
 
@@ -65,9 +66,9 @@ class RunPlan:
     """How new runs are made.
 
     Attributes:
-        requeues: how often a target is begun again at most.
-        max_per_job: targets in a job.
-        nodes: as far as known, so that all of them end at about the same time.
+        requeues: how often grading a target is begun again at most.
+        max_per_job: the largest number of targets in a job.
+        nodes: number of cluster nodes that jobs run on, as far as known, 1 or more.
     """
 
     grading: GradingOptions
@@ -82,10 +83,11 @@ class BatchStatus:
     """How far a batch is.
 
     Attributes:
-        total, graded, begun_again: numbers of targets.
-        failed: targets that failed for good, through no fault of the student's.
-        running, pending: numbers of jobs.
-        note: what the batch is waiting for, if known.
+        total, graded: numbers of requested targets.
+        failed: number of requested targets that failed for good, through no fault of the student's.
+        begun_again: how often gradings were begun again.
+        running, pending: numbers of jobs that run and that wait.
+        note: what jobs wait for, or that the scheduler does not answer; empty if nothing is known.
     """
 
     total: int
@@ -98,6 +100,7 @@ class BatchStatus:
 
     @property
     def text(self) -> str:
+        """The status as one line."""
         parts = [f"{self.graded} of {self.total} graded"]
         if self.failed:
             parts.append(f"{self.failed} could not be")
@@ -111,8 +114,8 @@ class BatchStatus:
 
 @contextmanager
 def course_lock(course: CourseFolder) -> Iterator[None]:
-    """Keep other heads of the same course out. Raises LockedError if there is one, UserError if
-    the folder can't be made."""
+    """Keep out other commands that change the same course, until the context ends. Raises
+    LockedError if there is one, UserError if the folder can't be made or written, and OSError."""
 
     def busy(holder: str) -> str:
         return (
@@ -133,7 +136,7 @@ def course_lock(course: CourseFolder) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RequestedGrading:
-    """A target that is to have a grade, and the languages that were handed in."""
+    """A target that is to be graded, and the languages that were handed in."""
 
     target: GradingTarget
     languages: tuple[str, ...]
@@ -142,7 +145,7 @@ class RequestedGrading:
 def requested_gradings(
     submissions: Iterable[Submission], digest_of: Callable[[str], str], effort: str
 ) -> tuple[RequestedGrading, ...]:
-    """Return the targets of submissions; digest_of: numalab's digest by lab."""
+    """Return the gradings of submissions. digest_of: returns numalab's digest for a lab's name."""
     return tuple(
         RequestedGrading(
             GradingTarget(
@@ -161,8 +164,8 @@ def requested_gradings(
 def missing_tasks(
     course: CourseFolder, requested: Iterable[RequestedGrading], but: Collection[GradingTarget]
 ) -> Iterator[GradingTask]:
-    """Yield a further attempt of each target except those that a job is at, or that are graded.
-    Raises OSError."""
+    """Yield a task that makes a further attempt, for each requested target. but: targets that are
+    left out, since they are graded or a job is to grade them. Raises OSError."""
     for each in requested:
         if each.target not in but:
             last = max(attempts.attempt_numbers(course, each.target), default=0)
@@ -174,8 +177,14 @@ def missing_tasks(
 
 @dataclass
 class Dispatcher:
-    """Submits runs and follows them until nothing is under way. requested: the targets that the
-    command is about."""
+    """Submits runs and follows them until nothing is under way.
+
+    Attributes:
+        requested: the targets that the command is about.
+        show: called with the status after each poll.
+        graded: targets that are graded and not to be graded again.
+        failed: targets that failed for good, each with its last attempt.
+    """
 
     course: CourseFolder
     engine: Engine
@@ -194,8 +203,14 @@ class Dispatcher:
     _given_up_on: set[str] = field(default_factory=set)
 
     def take_up(self) -> set[GradingTarget]:
-        """Take up the runs that an earlier command has left; return the targets that they are
-        at. Raises UserError."""
+        """Take up the runs that an earlier command has left; return the targets that they are still
+        to grade or that are to be begun again.
+
+        Raises:
+            UserError: a run goes on with the other engine, or can't be taken up.
+            NumalabError: Slurm does not answer, or a record is damaged.
+            OSError: the course's folder can't be written.
+        """
         for run in runs.unclean_runs(self.course):
             self._clean(run)
         for run in runs.active_runs(self.course):
@@ -217,8 +232,8 @@ class Dispatcher:
         return {task.target for task in [*left, *self._later]}
 
     def submit(self, tasks: Sequence[GradingTask]) -> list[BatchRun]:
-        """Submit tasks as runs, each of which is one array job. Raises UserError and
-        NumalabError."""
+        """Submit tasks as runs, each of which is one array job, and follow them. Raises UserError,
+        NumalabError and OSError."""
         made = []
         chunks = runs.split_tasks(tasks, self.plan.max_per_job, self.plan.nodes)
         for start in range(0, len(chunks), runs.LARGEST_ARRAY):
@@ -234,7 +249,7 @@ class Dispatcher:
         return made
 
     def _follow(self, run: BatchRun) -> None:
-        """Follow a run. What was begun again is in two runs, and belongs to the later one."""
+        """Follow a run. A target that was begun again is in two runs, and belongs to this one."""
         self._runs[run.id] = run
         items = {task.target for task in run.tasks}
         self.graded -= items
@@ -244,8 +259,8 @@ class Dispatcher:
             self._left[run.id, number] = list(chunk)
 
     def follow(self) -> None:
-        """Collect, requeue and end runs until nothing is under way. Raises UserError,
-        NumalabError and KeyboardInterrupt."""
+        """Collect, requeue and end runs until nothing is under way. Raises UserError, NumalabError,
+        OSError and KeyboardInterrupt."""
         seen: Mapping[str, States] | None = {}
         ask_at_s = 0.0
         while self.is_under_way:
@@ -255,7 +270,7 @@ class Dispatcher:
             if time.monotonic() >= ask_at_s and self._left:
                 seen = self.engine.poll(list(self._runs.values()))
                 ask_at_s = time.monotonic() + self.poll_rate.ask_s
-                # What is over for the scheduler may have ended since the look before.
+                # A job that is over for the scheduler may have written since files were polled.
                 self.collect()
                 self._settle_all(seen)
             self._drop_cancelled()
@@ -266,7 +281,7 @@ class Dispatcher:
                 time.sleep(self.poll_rate.end_s if is_end else self.poll_rate.poll_s)
 
     def _settle_all(self, states: Mapping[str, States] | None) -> None:
-        """Submit at once what jobs that ended early have left, since that may be much."""
+        """Submit at once what is left of jobs that ended early, since that may be much."""
         again: list[GradingTask] = []
         for key, tasks in list(self._left.items()):
             if not runs.is_cancelled(self.course, self._runs[key[0]]):
@@ -276,21 +291,20 @@ class Dispatcher:
             self.submit(again)
 
     def submit_later(self) -> None:
-        """Submit once more what failed by an internal error: together, since each job builds
-        numalab."""
+        """Submit once more the targets whose attempts came to nothing, all together, since each job
+        builds numalab."""
         again, self._later = self._later, []
         self._begun_again += len(again)
         if again:
             self.submit(again)
 
     def collect(self, next_only: bool = False) -> None:
-        """Add complete attempts to the gradebook. One that came to nothing is made again by another
-        job, up to the limit.
+        """Add complete attempts to the gradebook. The target of one that came to nothing is begun
+        again by a later job, up to the limit.
 
         Args:
-            next_only: read of each job only what it does next, and what follows what it has done:
-                enough
-            while it runs, and of a class of thousands the files of a few.
+            next_only: stop in each job at its first attempt that is not complete. Jobs work in
+                order, so this is enough while they run, and it reads few files of a large class.
         """
         found: list[Attempt] = []
         for key, tasks in list(self._left.items()):
@@ -341,8 +355,8 @@ class Dispatcher:
         tasks: Sequence[GradingTask],
         states: Mapping[str, States] | None,
     ) -> list[GradingTask]:
-        """Return what is to be begun again of a chunk whose job has ended without all its
-        attempts."""
+        """Return the tasks that are to be begun again, if the chunk's job has ended without all its
+        attempts. A job that is lost is given grace_s first."""
         run = self._runs[key[0]]
         if states is None:
             return []
@@ -361,9 +375,9 @@ class Dispatcher:
     def _begin_again(
         self, run: BatchRun, key: tuple[str, int], tasks: Sequence[GradingTask], state: ChunkState
     ) -> list[GradingTask]:
-        """Return the tasks that are begun again. A target whose grading had started uses up a
-        try; if none had, each does: a job that never comes to its first target must not be
-        submitted for ever."""
+        """Give up the tasks that have no try left, and return the others. A target whose grading
+        had begun uses up a try. If the job had not even begun its first target, each does: such a
+        job must not be submitted for ever."""
         begun = {
             t.target
             for t in tasks
@@ -384,7 +398,7 @@ class Dispatcher:
         return again
 
     def _give_up(self, run: BatchRun, chunk: int, task: GradingTask, state: ChunkState) -> None:
-        """Keep what happened to the last try as an attempt."""
+        """Keep what happened to the last try as an attempt, unless its job has completed it."""
         at = runs.now()
         why = state.why[:1].upper() + state.why[1:] + "."
         if task.tries:
@@ -398,7 +412,7 @@ class Dispatcher:
         )
         partial.mkdir(parents=True, exist_ok=True)
         attempts.publish(self.course, partial, attempt)
-        # Unless its job was quicker after all.
+        # It is the job's own attempt if that was quicker after all.
         kept = attempts.read_attempt(self.course.attempt(task.target, task.number))
         if kept is not None:
             self.book.add_attempts([kept])
@@ -415,8 +429,8 @@ class Dispatcher:
             self._clean(run)
 
     def _clean(self, run: BatchRun) -> None:
-        """Remove partial folders of dead jobs; a job that is still alive notices that its folder
-        is gone."""
+        """Remove a run's partial folders; a job that is still alive notices that its own is
+        gone."""
         for task in run.tasks:
             attempts.remove_partials(self.course, task.target, task.number, run.id)
         runs.mark_clean(self.course, run)
@@ -427,8 +441,8 @@ class Dispatcher:
         """Return how far the batch is.
 
         Args:
-            states: what the scheduler has answered.
-            was_polled: whether it was asked at all.
+            states: the scheduler's answer, by run; None: there was none.
+            was_polled: the scheduler was asked, so that None means that it did not answer.
         """
         phases: Counter[str] = Counter()
         notes: Counter[str] = Counter()
@@ -447,7 +461,7 @@ class Dispatcher:
         )  # fmt: skip
 
     def collect_last(self) -> None:
-        """Collect as `collect` does, when nothing is to be begun any more."""
+        """Collect as `collect` does, and begin nothing again: what came to nothing has failed."""
         self.plan = replace(self.plan, requeues=0)
         self.collect()
 
@@ -456,8 +470,9 @@ class Dispatcher:
         return bool(self._left or self._later)
 
     def note_earlier(self) -> None:
-        """Add what is graded already to the gradebook: the command before may have been killed
-        between the one and the other. A target with undecided points is graded on."""
+        """Note which requested targets are graded, except those whose undecided points another
+        grading could decide. Attempts that the gradebook lacks are added to it, since the command
+        before may have been killed in between. Raises NumalabError and OSError."""
         known, left_open = self.book.states(), set(self.book.undecided_attempts())
         found: list[Attempt] = []
         for item in self.requested:

@@ -1,4 +1,4 @@
-"""The interface between a batch and what starts its jobs: Slurm, or this machine."""
+"""The interface between a batch and what runs its jobs: Slurm, or this machine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numalab.course.records import AttemptState
 
 @dataclass(frozen=True)
 class ChunkState:
-    """What is known of a chunk's job.
+    """What is known of the job of a chunk.
 
     Attributes:
-        ended_as: state of its attempts that did not complete.
-        why: the same in words; of a waiting job, what it waits for, if known.
+        phase: how far the job is.
+        ended_as: if it is over, the state for attempts that it has not completed.
+        why: the same in words; for a waiting job what it waits for; empty if not known.
     """
 
     phase: Literal["waiting", "running", "over"]
@@ -29,21 +30,26 @@ States = Mapping[int, ChunkState]  # by the chunk's number
 
 
 class Engine(Protocol):
+    """What runs jobs. Any method may raise NumalabError if Slurm is missing or gives no answer, and
+    OSError if the course's folder can't be written."""
+
     @property
     def name(self) -> runs.EngineName:
         """The engine's name in a run's record."""
 
     def submit(self, run: BatchRun) -> None:
-        """Start a run whose intent is kept. Raises UserError if it is refused."""
+        """Start a run whose run.json is written. Raises UserError if it is refused."""
 
     def take_up(self, run: BatchRun) -> bool:
-        """Tell whether a run that another command has left is still to be waited for."""
+        """Tell whether jobs of a run that an earlier command has left go on and are to be followed.
+        Raises UserError if they neither go on nor end."""
 
     def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
-        """Return by run what is known of its chunks; None: no answer just now."""
+        """Return what is known of the chunks of each run, by the run's id; None: there is no answer
+        at the moment."""
 
     def cancel(self, run: BatchRun) -> None:
-        """End a run's jobs. Raises UserError."""
+        """End a run's jobs. Raises UserError if that fails."""
 
     def stop(self) -> None:
-        """End what can't go on without the command."""
+        """End the jobs that can't go on without this command."""

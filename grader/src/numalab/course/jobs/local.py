@@ -1,4 +1,4 @@
-"""The engine of one machine: jobs are processes of the command, and end with it."""
+"""The engine for a single machine: jobs are processes of the command, and end with it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ from numalab.grading.node_lock import VARIABLE as turns_variable
 from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
-# So that a command that was killed leaves nothing behind that grades on.
+# Begins a command whose process gets SIGTERM when its parent dies, so that no grading outlives it.
 ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "TERM", "--")
-LEAVE_S = 60  # for what a killed command has left to end
+LEAVE_S = 60  # how long processes that are to end are waited for
 
 
 def worker_environment(installation: Installation) -> dict[str, str]:
+    """Return the environment of a job, and of the gradings that it starts."""
     return shell_variables.numalab_environment() | {
         "NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
 
 
 class Local:
-    """The engine of one machine. max_concurrent: processes at a time; each is alone while it
-    takes times (node_lock.py)."""
+    """The engine for a single machine. max_concurrent: number of processes at a time; none of them
+    runs while another takes times (node_lock.py)."""
 
     name: runs.EngineName = "local"
 
@@ -53,8 +54,8 @@ class Local:
         self._start()
 
     def take_up(self, run: BatchRun) -> bool:
-        """Return False: processes end with their command. Waits until they have; raises
-        UserError if they don't."""
+        """Wait until the processes of an earlier command have ended, and return False, since none
+        goes on. Raises UserError if they don't end within LEAVE_S, and OSError."""
         path = self.course.run(run.id) / "working"
         deadline_s = time.monotonic() + LEAVE_S
         while path.is_file():
@@ -116,8 +117,9 @@ class Local:
             )  # fmt: skip
 
     def cancel(self, run: BatchRun) -> None:
-        """End a run's processes, from this or another terminal: the command that owns them finds
-        the mark."""
+        """End the processes that this command has started for a run, and drop its waiting chunks.
+        `batch cancel` itself only marks a local run: the command that owns its processes finds the
+        mark and calls this."""
         self._queue = deque(waiting for waiting in self._queue if waiting[0].id != run.id)
         self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])
 

@@ -1,7 +1,7 @@
-"""What a job starts: python -m numalab.course.jobs.node PRESET COURSE RUN CHUNK.
+"""The module that a job runs: python -m numalab.course.jobs.node PRESET COURSE RUN CHUNK.
 
-Apart from the command line, which takes longer to be imported than all that a job does besides
-its gradings: a class has a job for every twenty of them.
+It is separate from the command line, since importing that takes longer than all that a job does
+besides its gradings.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from numalab.installation import find_installation
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Interrupt the process once: a second signal would keep it from ending its grading and
-    removing its folder."""
+    """Raise KeyboardInterrupt for the first signal and ignore further ones, which would keep the
+    process from ending its grading and removing its folder."""
     del number, frame
     for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(ending, signal.SIG_IGN)
@@ -37,13 +37,13 @@ def _say(step: str) -> None:
 
 
 def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> None:
-    """Grade one chunk of a run. Raises UserError, NumalabError and OSError."""
+    """Grade one chunk of a run. Raises UserError, NumalabError, OSError and KeyboardInterrupt."""
     run = runs.read_run(course, run_id)
     if not 0 <= chunk < len(run.chunks):
         raise UserError(f"the run {run_id} has no chunk {chunk}")
     with ExitStack() as held:
         if run.engine == "local":
-            # Who begins anew waits until nothing works on what it takes over.
+            # Local.take_up of a later command waits until no process holds this.
             held.enter_context(LockFile(course.run(run_id) / "working")).lock(fcntl.LOCK_SH)
         grade_chunk(course, run, chunk, find_installation(preset), _say)
 

@@ -1,4 +1,4 @@
-"""Where a job builds and grades on its node: a folder for temporary files, gone when the job is."""
+"""Where a job builds and grades on its machine: a temporary folder that goes away with the job."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from pathlib import Path
 
 from numalab.errors import UserError, reason_of
 
-FOLDER = "numalab-batch-"  # how the name of a job's folder on its node begins
-_OWNED = "owned"  # the file in it that its job holds locked for as long as it lives
-_UNLOCKED = f"{_OWNED}.new"  # its name until it is locked
-_YOUNG_S = 60  # a folder without that file may be one that is just being made
+FOLDER = "numalab-batch-"  # how the name of a job's folder begins
+_OWNED = "owned"  # the file in it that the job keeps locked as long as it lives
+_UNLOCKED = f"{_OWNED}.new"  # that file's name until it is locked
+_YOUNG_S = 60  # a younger folder without that file may be one that is just being made
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def node_folder() -> Iterator[Path]:
-    """Yield a folder of this job on a disk of the node, which is removed afterwards even if
-    signals to end come while it is made or removed. Folders of killed jobs are removed, too."""
+    """Yield a new folder for this job on this machine's disk, and remove it afterwards, even if
+    signals to end arrive while it is made or removed. Folders of killed jobs are removed, too.
+    Raises UserError if it can't be made."""
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         try:
             folder = Path(tempfile.mkdtemp(prefix=FOLDER))
-            # It has its name when it is locked: who looks in between sees a folder of nobody's yet.
+            # The file is renamed once it is locked: until then the folder counts as just being
+            # made.
             unlocked = folder / _UNLOCKED
             file = unlocked.open("w")
         except OSError as error:
@@ -53,8 +55,9 @@ def node_folder() -> Iterator[Path]:
 
 
 def remove_stale_workdirs(parent: Path | None = None) -> None:
-    """Remove folders of this user's jobs that ended without removing them. parent: None: this
-    process's folder for temporary files. Raises OSError."""
+    """Remove folders of this user's jobs that ended without removing them, as far as possible.
+    parent: where they lie; None: this process's folder for temporary files. Raises OSError if there
+    is no such folder."""
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
         with suppress(OSError):
             if folder.lstat().st_uid == os.geteuid():
@@ -62,7 +65,8 @@ def remove_stale_workdirs(parent: Path | None = None) -> None:
 
 
 def _remove_if_dead(folder: Path) -> None:
-    """Remove a folder whose job has ended. Raises OSError if a job holds it."""
+    """Remove a folder unless its job is alive or it is just being made. Raises OSError if a job
+    holds it."""
     for name in (_OWNED, _UNLOCKED):
         if (folder / name).is_file():
             with (folder / name).open("r+") as file:
@@ -75,7 +79,8 @@ def _remove_if_dead(folder: Path) -> None:
 
 
 def _make_accessible(folder: Path) -> None:
-    """Give back the folders that an untrusted program has closed, for what is left in them."""
+    """Make folders accessible again that an untrusted program has closed, so that what is left in
+    them can be removed."""
     for place, folders, _ in os.walk(folder):
         for name in (".", *folders):
             path = Path(place, name)
@@ -85,8 +90,9 @@ def _make_accessible(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the file that marks its owner last: what a job that is being killed, or a
-    grading that outlives it, writes anew is removed by the next job."""
+    """Remove a folder, with the file that marks its owner last. If a job that is being killed, or a
+    grading that outlives it, writes to it meanwhile, the folder stays, and a later job removes it.
+    Raises OSError."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""How far a course's runs are, from their folders and what the scheduler says."""
+"""How far a course's runs are, by their folders and by what the scheduler says."""
 
 from __future__ import annotations
 
@@ -23,10 +23,13 @@ class RunStatus:
     """How far a run is.
 
     Attributes:
-        ended: numbers of its complete attempts by state.
-        left: number of the others.
-        jobs: numbers of its jobs by phase.
-        notes: what jobs wait for.
+        job: the job's id as it was noted; empty if none was.
+        ended: numbers of its complete attempts, by state.
+        left: number of its attempts that are not complete.
+        jobs: numbers of its jobs that have such attempts, by phase; empty if the scheduler was not
+            asked or did not answer.
+        notes: the two most frequent reasons for which these jobs wait, the most frequent first.
+        is_over: no command waits for the run any more; what is left of it is given up.
     """
 
     run: BatchRun
@@ -42,7 +45,7 @@ Known = Mapping[tuple[GradingTarget, int], AttemptState]
 
 
 def known_states(course: CourseFolder) -> Known:
-    """Return the states of the attempts that the gradebook has; none if it can't be read now."""
+    """Return the states of the attempts in the gradebook; none if it can't be read now."""
     try:
         with use_gradebook(course, read_only=True) as book:
             return book.states()
@@ -56,11 +59,13 @@ def status_of(
     """Return how far a run is.
 
     Args:
-        states: None if the scheduler was not asked or did not answer.
-        known: attempts whose files need not be read, which takes long for thousands.
+        states: what the scheduler says of the run's jobs; None if it was not asked or did not
+            answer.
+        known: states of attempts whose files then need not be read, which for thousands of them
+            takes long.
 
     Raises:
-        NumalabError: an attempt can't be read.
+        NumalabError: an attempt.json is damaged.
     """
     ended: Counter[str] = Counter()
     jobs: Counter[str] = Counter()
@@ -90,7 +95,8 @@ def status_of(
 
 
 def class_text(course: CourseFolder) -> str:
-    """Return a sentence on all runs together, by the gradebook; empty if it can't be read now."""
+    """Return how many of the class's hand-ins are graded and how many have undecided points, in
+    words; empty if the gradebook can't be read now."""
     try:
         with use_gradebook(course, read_only=True) as book:
             graded, known = book.hand_ins_graded()
@@ -102,7 +108,7 @@ def class_text(course: CourseFolder) -> str:
 
 
 def text_of(status: RunStatus) -> str:
-    """Return a run's status in a line or two."""
+    """Return a run's status as one line of text, without a line break."""
     total = status.left + sum(status.ended.values())
     parts = [f"{status.ended.get('graded', 0)} of {total} graded"]
     parts += [

@@ -1,7 +1,7 @@
-"""Runs: what one submission to the scheduler is to grade, as its folder keeps it.
+"""Runs: what one submission to the scheduler is to grade, as the run's folder keeps it.
 
-run.json is written before anything is submitted, and never changed. over.json says that nobody
-waits for the run any more: what of it begins later ends at once.
+run.json is written before anything is submitted, and never changed. over.json says that no command
+waits for the run any more: a job of it that begins later ends at once.
 """
 
 from __future__ import annotations
@@ -22,30 +22,31 @@ from numalab.files import read_json, write_json
 Json = dict[str, Any]
 EngineName = Literal["slurm", "local"]
 SCHEMA = 1
-_CLEAN = "clean"  # a run's file, beside over.json
+_CLEAN = "clean"  # the file next to over.json that says that partial folders are removed
 JOB_MODULE = (
     "numalab.course.jobs.node"  # that a job runs: python -m JOB_MODULE PRESET COURSE RUN CHUNK
 )
-# Slurm takes array indices up to MaxArraySize - 1; 1001 unless the site says otherwise.
+# Slurm takes array indices up to MaxArraySize - 1, and MaxArraySize is 1001 by default.
 LARGEST_ARRAY = 1000
-# Each job builds the kit first, and a node stands idle for half a second or more before it gets
-# the next one: jobs have so many at least, and where several follow one another on a node about
-# half of what they may have.
+# Each job builds numalab first, and a cluster node idles for half a second or more between two
+# jobs. So a job has FEWEST_IN_JOB gradings or more if there are that many, and if several jobs
+# follow one another on a cluster node, the full number over SHORTEST_JOB or about so many.
 FEWEST_IN_JOB = 5
 SHORTEST_JOB = 2
-# As many as a job has unless the user knows better; in a large class more, for a node to have
-# few jobs one after another, as long as sites usually let a job last.
+# Gradings of a job by default. In a large class a job has more, so that a cluster node gets about
+# USUAL_JOBS_OF_NODE jobs one after another, but none that lasts longer than sites usually allow.
 USUAL_IN_JOB = 20
 USUAL_JOBS_OF_NODE = 3
 LONGEST_JOB_S = 4 * 3600
-# How long a grading of one kernel may take at most before it is called stuck, and how long it
-# takes at most as a rule (the README's "one to two minutes"), with some to spare.
+# By effort: how long a grading of one kernel may take before it is considered stuck, and how long
+# it usually takes at most (the README's "one to two minutes"), with some margin.
 LIMIT_S = {"quick": 900, "default": 2700}
 USUAL_S = {"quick": 120, "default": 300}
-BUILD_S = 600  # for building the kit on a node, at most
+BUILD_S = 600  # the longest time for building numalab in a job
 
 
 def now() -> str:
+    """Return the time in ISO 8601, to the second, with this machine's offset."""
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
@@ -54,9 +55,10 @@ class GradingTask:
     """One attempt to be made.
 
     Attributes:
-        number: of the attempt.
-        languages: that were handed in.
-        tries: how often it was begun before and came to nothing, through no fault of the student's.
+        number: the attempt's number.
+        languages: those that were handed in.
+        tries: how often grading the target was begun before and came to nothing, through no fault
+            of the student's.
     """
 
     target: GradingTarget
@@ -67,12 +69,13 @@ class GradingTask:
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """Options for sbatch; empty: the site's default.
+    """Options for sbatch; an empty text means the site's default.
 
     Attributes:
-        time: empty: derived from the number of targets in a job.
-        max_concurrent: jobs that run at a time; 0: any number.
-        extra: further options, whole ("--qos=teaching").
+        time: the job's time limit as sbatch takes it; empty: by what the longest job grades.
+        max_concurrent: jobs that run at a time, on this machine too; 0: any number.
+        exclusive: a job has its cluster node to itself.
+        extra: further options as sbatch takes them, such as "--qos=teaching".
     """
 
     partition: str = ""
@@ -89,9 +92,10 @@ class GradingOptions:
     """How each target is graded.
 
     Attributes:
-        command: in place of `numalab grade`; may be empty.
+        effort: "quick" or "default".
+        command: what is run in place of `numalab grade`; empty: nothing else.
         options: further arguments.
-        limit_s: after which a grading is stopped, for each language; 0: by the effort.
+        limit_s: after how many seconds per language a grading is stopped; 0: by the effort.
     """
 
     effort: str
@@ -100,12 +104,13 @@ class GradingOptions:
     limit_s: int = 0
 
     def limit_of(self, task: GradingTask) -> int:
+        """Return after how many seconds a task's grading is stopped."""
         return (self.limit_s or LIMIT_S[self.effort]) * max(1, len(task.languages))
 
 
 @dataclass(frozen=True)
 class BatchRun:
-    """What one submission to the scheduler grades. chunks: what each job grades, one after
+    """What one submission to the scheduler grades. chunks: for each job, what it grades one after
     another."""
 
     id: str
@@ -117,7 +122,8 @@ class BatchRun:
 
     @property
     def job_name(self) -> str:
-        """Unique to the run: a job whose id was never noted is found by it."""
+        """The name of the run's job, which is unique, so that a job is found whose id was never
+        noted."""
         return f"numalab-{self.id}"
 
     @property
@@ -127,23 +133,33 @@ class BatchRun:
 
 
 def usual_job_size(count: int, nodes: int, effort: str, languages: int) -> int:
-    """Return how many submissions of a class a job has at most. languages: of each of them."""
+    """Return how many gradings a job has at most, unless the user says.
+
+    Args:
+        count: gradings in all.
+        nodes: cluster nodes that they run on, 1 or more.
+        languages: languages of each of them.
+    """
     of_long_job = max(1, (LONGEST_JOB_S - BUILD_S) // (USUAL_S[effort] * max(1, languages)))
     return min(max(USUAL_IN_JOB, -(-count // (USUAL_JOBS_OF_NODE * nodes))), of_long_job)
 
 
 def new_id() -> str:
-    """Return an id that sorts by time: a target that is in two runs belongs to the later one."""
+    """Return a new run's id. Ids sort by time, and a target that is in two runs belongs to the
+    later one."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(2)}"
 
 
 def split_tasks(
     tasks: Sequence[GradingTask], max_per_job: int, nodes: int
 ) -> tuple[tuple[GradingTask, ...], ...]:
-    """Split tasks into jobs of at most max_per_job: one for each node, or fewer, if all can
-    begin at once. Otherwise rounds of one for each node, which take at most half of what is
-    left: whatever each grading takes, the last jobs are short, and all nodes end at about the
-    same time (factoring: Hummel, Schonberg, Flynn, CACM 35, 1992)."""
+    """Split tasks into jobs of at most max_per_job tasks, in order.
+
+    If all jobs can begin at once, there is one for each of the nodes, or fewer. Otherwise they come
+    in rounds of one for each node, and a round takes about half of what is left: whatever each
+    grading takes, the last jobs are short, and all nodes end at about the same time (factoring:
+    Hummel, Schonberg, Flynn, CACM 35, 1992).
+    """
     left = len(tasks)
     jobs = max(-(-left // max_per_job), min(nodes, -(-left // FEWEST_IN_JOB)))
     sizes: list[int] = []
@@ -165,7 +181,7 @@ def _evenly(count: int, parts: int) -> list[int]:
 
 
 def run_json(run: BatchRun) -> Json:
-    """Return what run.json has, under its keys."""
+    """Return a run as run.json has it."""
     data = asdict(run)
     data["slurm"]["at_once"] = data["slurm"].pop("max_concurrent")
     for tasks, chunk in zip(run.chunks, data["chunks"], strict=True):
@@ -176,7 +192,7 @@ def run_json(run: BatchRun) -> Json:
 
 
 def parse_run(data: Json) -> BatchRun:
-    """Read what run_json has written. Raises KeyError and TypeError."""
+    """Make a run from what run_json returned. Raises KeyError, TypeError and ValueError."""
     return parse_record(
         BatchRun,
         data,
@@ -193,7 +209,7 @@ def parse_run(data: Json) -> BatchRun:
 
 
 def write_run(course: CourseFolder, run: BatchRun) -> Path:
-    """Write a run's intent; return its folder. Raises OSError."""
+    """Make a run's folder and write its run.json; return the folder. Raises OSError."""
     folder = course.run(run.id)
     (folder / "logs").mkdir(parents=True)
     write_json(folder / "run.json", run_json(run), indent=None)
@@ -201,7 +217,7 @@ def write_run(course: CourseFolder, run: BatchRun) -> Path:
 
 
 def read_run(course: CourseFolder, run_id: str) -> BatchRun:
-    """Read a run's intent. Raises NumalabError."""
+    """Read a run's run.json. Raises NumalabError."""
     path = course.run(run_id) / "run.json"
     try:
         return parse_run(read_json(path))
@@ -210,20 +226,21 @@ def read_run(course: CourseFolder, run_id: str) -> BatchRun:
 
 
 def active_runs(course: CourseFolder) -> list[BatchRun]:
-    """Return the runs that somebody waits for, or would if the command were repeated; oldest
-    first. Raises NumalabError."""
+    """Return the runs that are not over, whether or not a command follows them, oldest first.
+    Raises NumalabError and OSError."""
     folder = course.run("x").parent
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [
         read_run(course, name)
         for name in names
-        # Without run.json its command was killed before it had promised anything.
+        # Without run.json its command was killed before anything was submitted.
         if (folder / name / "run.json").is_file() and not is_over(course, name)
     ]
 
 
 def unclean_runs(course: CourseFolder) -> list[BatchRun]:
-    """Return the runs that are over and may have left partial folders. Raises NumalabError."""
+    """Return the runs that are over and may have left partial folders, oldest first. Raises
+    NumalabError."""
     return [
         read_run(course, path.parent.name)
         for path in sorted(course.run("x").parent.glob("*/over.json"))
@@ -237,34 +254,38 @@ def mark_clean(course: CourseFolder, run: BatchRun) -> None:
 
 
 def last_run(course: CourseFolder) -> list[BatchRun]:
-    """Return the newest run, if there is one. Raises NumalabError."""
+    """Return a list of the newest run, empty if there is none. Raises NumalabError."""
     found = sorted(path.parent.name for path in course.run("x").parent.glob("*/run.json"))
     return [read_run(course, found[-1])] if found else []
 
 
 def is_over(course: CourseFolder, run_id: str) -> bool:
+    """Tell whether it is noted that no command waits for a run any more."""
     return (course.run(run_id) / "over.json").is_file()
 
 
 def end(course: CourseFolder, run: BatchRun, why: str) -> None:
-    """Note that nobody waits for the run any more. Raises OSError."""
+    """Note that no command waits for a run any more, unless that is noted. Raises OSError."""
     if not is_over(course, run.id):
         write_json(course.run(run.id) / "over.json", {"at": now(), "why": why})
 
 
 def is_cancelled(course: CourseFolder, run: BatchRun) -> bool:
-    """Tell whether `batch cancel` was called for the run."""
+    """Tell whether `batch cancel` was called for a run."""
     return (course.run(run.id) / "cancelled.json").is_file()
 
 
 def mark_cancelled(course: CourseFolder, run: BatchRun) -> None:
+    """Note that `batch cancel` was called for a run. Raises OSError."""
     write_json(course.run(run.id) / "cancelled.json", {"at": now()})
 
 
 def note_job(course: CourseFolder, run: BatchRun, job: str) -> None:
+    """Note the id of a run's job. Raises OSError."""
     write_json(course.run(run.id) / "job.json", {"job": job, "at": now()})
 
 
 def noted_job(course: CourseFolder, run: BatchRun) -> str | None:
+    """Return the noted id of a run's job; None if none is noted."""
     found = read_json(course.run(run.id) / "job.json")
     return str(found["job"]) if isinstance(found, dict) and "job" in found else None

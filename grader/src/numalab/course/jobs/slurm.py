@@ -1,7 +1,7 @@
 """Slurm: the job script, and what squeue and sacct say. Rendering and parsing are pure.
 
-A run is one array job, found by its name, which no other job has. What Slurm says of a job is
-never what a result follows from: whether an attempt is over, its folder tells.
+A run is one array job, found by its name, which no other job has. No result follows from what Slurm
+says of a job: whether an attempt is complete is decided by its folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
 COMMAND_LIMIT_S = 60
-SUBMIT_TRIES = 20  # at sbatch while the controller does not answer
+SUBMIT_TRIES = 20  # of sbatch and of squeue while the controller does not answer
 SUBMIT_PAUSE_S = 6
 # "squeue" and "sacct" spell states alike: Slurm, job_state_codes of squeue(1).
 _PENDING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
@@ -42,9 +42,9 @@ _ENDED = {
     "COMPLETED": ChunkState("over", "lost", "the job ended without this result"),
     "FAILED": ChunkState("over", "lost", "the job failed; its log tells why"),
 }
-# Why a job waits that Slurm could not start and will not try again: until somebody releases it.
+# Reasons of a pending job that Slurm could not start and holds until a user releases it.
 _HELD = {"launch failed requeued held", "JobHoldMaxRequeue"}
-# What commands say while the controller is away or busy; anything else is about the request.
+# What commands print while the controller is away or busy; any other error is about the request.
 _NO_ANSWER = re.compile(
     r"unable to contact|timed out|connect failure|connection (refused|reset)|zero bytes were|"
     r"temporarily unable|communication|transport endpoint|backup controller|"
@@ -63,7 +63,7 @@ SQUEUE_FORMAT = "%j|%F|%K|%T|%r|%N"
 
 @dataclass(frozen=True)
 class NodeEnvironment:
-    """What a node needs to find numalab and the course."""
+    """What a cluster node needs to find numalab and the course: paths, and the preset."""
 
     python: str
     root: str
@@ -72,7 +72,7 @@ class NodeEnvironment:
 
 
 def job_minutes(run: BatchRun) -> int:
-    """Return the usual minutes of the longest chunk, with numalab's build before it."""
+    """Return how many minutes the longest chunk usually takes, numalab's build included."""
     usual_s = runs.USUAL_S[run.grading.effort]
     longest_s = max(
         sum(usual_s * max(1, len(task.languages)) for task in chunk) for chunk in run.chunks
@@ -81,8 +81,8 @@ def job_minutes(run: BatchRun) -> int:
 
 
 def render_script(run: BatchRun, place: NodeEnvironment) -> str:
-    """Return the job script. Paths are in no #SBATCH line, where quoting and % have rules of
-    their own: it is submitted from the run's folder, below which its output goes."""
+    """Return the job script. It is to be submitted from the run's folder, below which its output
+    goes: so no #SBATCH line has a path, for which quoting and % have rules of their own there."""
     slurm = run.slurm
     throttle = f"%{slurm.max_concurrent}" if slurm.max_concurrent else ""
     options = [
@@ -92,7 +92,7 @@ def render_script(run: BatchRun, place: NodeEnvironment) -> str:
         "--ntasks=1",
         # A node to itself has all of its memory.
         *(["--exclusive", "--mem=0"] if slurm.exclusive else []),
-        # What is begun again, and how often, is decided in one place, and that is not Slurm.
+        # What is begun again, and how often, is decided by the dispatcher alone.
         "--no-requeue",
         f"--time={slurm.time or job_minutes(run)}",
         *([f"--partition={slurm.partition}"] if slurm.partition else []),
@@ -109,7 +109,7 @@ def render_script(run: BatchRun, place: NodeEnvironment) -> str:
         f"NUMALAB_ROOT={shlex.quote(place.root)}",
         # As ./numalab has it.
         "PYTHONSAFEPATH=1 PYTHONUTF8=1",
-        # Compiled modules are kept, or each job, and each grading of it, compiles them anew.
+        # Compiled modules are kept; otherwise each job and each grading would compile them anew.
         "PYTHONDONTWRITEBYTECODE=",
         "export NUMALAB_ROOT PYTHONSAFEPATH PYTHONUTF8 PYTHONDONTWRITEBYTECODE",
         f'exec {command} "$SLURM_ARRAY_TASK_ID"',
@@ -121,7 +121,7 @@ def render_script(run: BatchRun, place: NodeEnvironment) -> str:
 
 
 def parse_state(state: str, reason: str = "") -> ChunkState:
-    """Parse a state of squeue or sacct, such as "CANCELLED by 1000"."""
+    """Parse a state of squeue or sacct, such as "CANCELLED by 1000". reason: squeue's."""
     word = state.split()[0].rstrip("+") if state.strip() else ""
     if word in _PENDING and reason.replace("_", " ") in _HELD:
         return ChunkState(
@@ -139,7 +139,8 @@ def parse_state(state: str, reason: str = "") -> ChunkState:
 
 
 def parse_indices(text: str) -> Iterator[int]:
-    """Parse an array's indices: "7", or "[3-5,9%2]" for those that wait together."""
+    """Parse an array's indices: "7", or "[3-5,9%2]" for tasks that wait together; none of a text
+    without indices."""
     for part in text.strip("[]").split("%")[0].split(","):
         first, dash, last = part.partition("-")
         if first.isdigit() and (not dash or last.isdigit()):
@@ -148,7 +149,8 @@ def parse_indices(text: str) -> Iterator[int]:
 
 @dataclass(frozen=True)
 class JobLine:
-    """A line of squeue or sacct."""
+    """The state of one task of an array job, as squeue or sacct lists it. name, job: the job's name
+    and id; index: the task's."""
 
     name: str
     job: str
@@ -167,9 +169,9 @@ def parse_squeue(text: str) -> Iterator[JobLine]:
 
 
 def parse_sacct(text: str) -> Iterator[JobLine]:
-    """Parse the output of sacct --noheader --parsable2 --allocations
-    --format=JobName,JobID,State. What waits together comes first: that line may still name tasks
-    which by now have lines of their own."""
+    """Parse the output of sacct --noheader --parsable2 --allocations --format=JobName,JobID,State.
+    Tasks that wait together come first, since their line may still name tasks that by now have
+    lines of their own."""
     found = []
     for line in text.splitlines():
         fields = line.strip().split("|")
@@ -185,7 +187,7 @@ def parse_sacct(text: str) -> Iterator[JobLine]:
 
 
 def collect_states(polled: Iterable[BatchRun], listed: Iterable[JobLine]) -> dict[str, States]:
-    """Return states by run and chunk; of a chunk that is listed twice the later line counts."""
+    """Return states by run id and chunk; if a chunk is listed twice, the later line counts."""
     names = {run.job_name: run.id for run in polled}
     found: dict[str, dict[int, ChunkState]] = {run_id: {} for run_id in names.values()}
     for line in listed:
@@ -202,7 +204,8 @@ def is_available() -> bool:
 
 
 def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run one of Slurm's commands. Raises NumalabError if it is missing."""
+    """Run one of Slurm's commands; one that takes longer than COMMAND_LIMIT_S has failed. Raises
+    NumalabError if it is missing, and OSError."""
     try:
         return starting.run(
             command, shell_variables.slurm_environment() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
@@ -217,8 +220,8 @@ def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
 
 
 def parse_node_count(text: str, partition: str) -> int:
-    """Parse the output of sinfo --noheader --format="%P|%D": nodes of the partition, or of the
-    default one, which has a star; 1 if that is not there."""
+    """Parse the output of sinfo --noheader --format="%P|%D": the number of cluster nodes of the
+    partition, or, if it is empty, of the default one, which has a star; 1 if it is not listed."""
     found = [line.strip().split("|") for line in text.splitlines()]
     return max(1, sum(
         int(fields[1])
@@ -229,13 +232,14 @@ def parse_node_count(text: str, partition: str) -> int:
 
 
 def node_count(partition: str) -> int:
-    """Return how many nodes there are to run on; 1 if Slurm does not tell."""
+    """Return how many cluster nodes a partition has that respond; 1 if Slurm does not say.
+    partition: empty: the default one. Raises NumalabError if sinfo is missing."""
     done = _ask(["sinfo", "--noheader", "--format=%P|%D", "--responding"])
     return parse_node_count(done.stdout, partition)
 
 
 class Slurm:
-    """The engine of clusters."""
+    """The engine for clusters."""
 
     name: runs.EngineName = "slurm"
 
@@ -247,8 +251,13 @@ class Slurm:
         self._has_accounting: bool | None = None
 
     def submit(self, run: BatchRun) -> None:
-        """Submit a run once, whatever happens in between: if sbatch's answer was lost, the job
-        is found by its name. Raises UserError with Slurm's words if the job is refused."""
+        """Submit a run exactly once: if sbatch's answer was lost, the job is found by its name.
+
+        Raises:
+            UserError: the job is refused; the run is then over.
+            NumalabError: sbatch is missing, or the controller does not answer.
+            OSError: the script can't be written.
+        """
         folder = self.course.run(run.id)
         (folder / "job.sh").write_text(render_script(run, self.place), encoding="utf-8")
         for _ in range(SUBMIT_TRIES):
@@ -270,8 +279,9 @@ class Slurm:
         raise NumalabError(NO_CONTROLLER)
 
     def was_submitted(self, run: BatchRun) -> bool:
-        """Tell whether Slurm knows the job of a run whose command was killed between the intent
-        and the note, and note its id. Raises NumalabError if Slurm does not answer."""
+        """Tell whether the job of a run was submitted. If its id is not noted, since the command
+        was killed before, Slurm is asked, and the id is noted. Raises NumalabError if Slurm does
+        not answer, and OSError."""
         if runs.noted_job(self.course, run) is not None:
             return True
         for _ in range(SUBMIT_TRIES):
@@ -293,7 +303,7 @@ class Slurm:
         return None if listed is None else collect_states(polled, listed)
 
     def cancel(self, run: BatchRun) -> None:
-        """Cancel a run's job. Raises UserError if Slurm does not do it."""
+        """Cancel a run's job. Raises UserError if scancel fails, NumalabError if it is missing."""
         done = _ask(["scancel", f"--name={run.job_name}"])
         if done.returncode != 0:
             raise UserError(f"scancel: {_last_line(done.stderr)}. Try again.")
@@ -302,8 +312,8 @@ class Slurm:
         """Do nothing: jobs go on without the command."""
 
     def _listed(self, polled: Sequence[BatchRun]) -> list[JobLine] | None:
-        """Return sacct's lines before squeue's, which knows the present but forgets soon. None:
-        no answer just now."""
+        """Return sacct's lines, if there is accounting, and then squeue's, which are up to date but
+        soon forgotten; None: squeue gives no answer at the moment."""
         if not polled:
             return []
         names = ",".join(run.job_name for run in polled)

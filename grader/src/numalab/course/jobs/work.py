@@ -1,7 +1,7 @@
-"""What runs on a node: the attempts of one chunk, one after another.
+"""What a job does on its machine: it makes the attempts of one chunk, one after another.
 
-Each is a `numalab grade` of its own, which builds in a folder of this node, and whose results are
-renamed into the course's folder when they are whole.
+Each attempt is a `numalab grade` of its own, which builds in a folder on this machine's disk. Its
+results are renamed into the course's folder when they are complete.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from numalab.untrusted.tools import code_of
 from numalab.untrusted.visible import shortened, visible
 
 Json = dict[str, Any]
-LARGEST_OUTPUT_BYTES = 1 << 20  # that is kept of what a grading says
-LEAVE_S = 20  # for a grading that is asked to stop
-# In a student's report; the node's command would be of no use there.
+LARGEST_OUTPUT_BYTES = 1 << 20  # of a grading's output, which is kept up to this length
+LEAVE_S = 20  # how long a grading that gets SIGTERM may take to end
+# What a student's report says of undecided times, in place of a command that students don't have.
 UNDECIDED_TIMES = (
     "nothing: what was too noisy to tell is not earned yet, and not lost. It is decided when your "
     "class is graded again, from these times and further ones."
 )
-EVIDENCE = "evidence"  # of an attempt: its records, by language
-GRADED = (EXIT_PASSED, EXIT_FAILED)  # with which it ends where it says something of the student
+EVIDENCE = "evidence"  # the folder of an attempt's records, by language
+GRADED = (EXIT_PASSED, EXIT_FAILED)  # exit codes of a grading whose result is about the student
 
 
 # ---- what is run ---------------------------------------------------------------------
@@ -59,8 +59,13 @@ def grade_arguments(
     folder: Path,
     earlier: Sequence[Path] = (),
 ) -> list[str]:
-    """Return the arguments of `numalab grade`, or of what is run in its place. earlier: records
-    of other gradings, the newest first."""
+    """Return the arguments of `numalab grade`, or of the command that is run in its place.
+
+    Args:
+        submission: the folder that has NN_name/ with the student's files.
+        folder: where result.json and report.html are written.
+        earlier: folders of records of other gradings, the newest first.
+    """
     language = task.languages[0] if len(task.languages) == 1 else "all"
     return [
         task.target.lab,
@@ -83,8 +88,13 @@ def grade_command(installation: Installation, grading: GradingOptions) -> list[s
 
 @dataclass(frozen=True)
 class GradingExit:
-    """How a grading's process ended. code: negative for a signal; None: it was stopped at its
-    limit."""
+    """How a grading's process ended.
+
+    Attributes:
+        code: its exit code, or the negative number of a signal; None: it was stopped at its limit.
+        result: the content of result.json; None if there is none.
+        last_words: its last message, on one line; may be empty.
+    """
 
     code: int | None
     result: Any
@@ -92,7 +102,8 @@ class GradingExit:
 
 
 def why_not_graded(ended: GradingExit, limit_s: int) -> str:
-    """Return why a grading came to nothing; empty if its result says something of the student."""
+    """Return a sentence on why a grading came to nothing; empty if its result is about the
+    student."""
     if ended.code is None:
         return f"The grading did not end within {limit_s} s and was stopped."
     if ended.code < 0:
@@ -110,7 +121,7 @@ def why_not_graded(ended: GradingExit, limit_s: int) -> str:
 
 
 def _first_error(result: Any) -> str:
-    """Return the first internal error that a result tells."""
+    """Return the first internal error that a result reports; empty if it reports none."""
     if not isinstance(result, dict):
         return ""
     for kernel in result.get("results", ()):
@@ -121,7 +132,7 @@ def _first_error(result: Any) -> str:
 
 
 def sandbox_level(result: Any) -> SandboxLevel:
-    """Return the sandbox that a result tells; "none" if it doesn't."""
+    """Return the sandbox that a result reports; "none" if it reports none."""
     level = result.get("sandbox") if isinstance(result, dict) else None
     return "bubblewrap" if level == "bubblewrap" else "none"
 
@@ -135,8 +146,13 @@ def attempt_of(
     judged_by: str,
     goes_on_from: int = 0,
 ) -> Attempt:
-    """Return the attempt that a grading makes. goes_on_from: number of the undecided attempt
-    that it went on with; 0: none."""
+    """Return the attempt that a grading makes.
+
+    Args:
+        job: Slurm's id of this job; empty without one.
+        judged_by: digest of the rules that judged it.
+        goes_on_from: number of the undecided attempt that it went on from; 0: none.
+    """
     why = why_not_graded(ended, limit_s)
     state: AttemptState = "kit_error" if why else "graded"
     result = ended.result if isinstance(ended.result, dict) else {}
@@ -152,8 +168,8 @@ def attempt_of(
 
 
 def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
-    """Copy the beginning of a process's output, and read the rest so that the process never
-    blocks."""
+    """Copy the beginning of a process's output, close the copy at the end, and read the rest so
+    that the process never blocks."""
     room = LARGEST_OUTPUT_BYTES
     with target as file:
         while block := source.read1(1 << 16):  # type: ignore[attr-defined]
@@ -165,7 +181,7 @@ def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a grading and everything that it has started."""
+    """End a grading and all processes of its group."""
     with suppress(ProcessLookupError):
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -176,7 +192,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_words(path: Path) -> str:
-    """Return numalab's last message, which may be of several lines, or else the last line."""
+    """Return numalab's last message in an output file, which may have several lines there, or else
+    the file's last line; on one line of at most 300 characters. Raises OSError."""
     lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
     begins = [number for number, line in enumerate(lines) if line.startswith("numalab: ")]
     last = lines[begins[-1] :] if begins else lines[-1:]
@@ -186,8 +203,15 @@ def _last_words(path: Path) -> str:
 def run_grading(
     command: Sequence[str], cwd: Path, env: dict[str, str], folder: Path, limit_s: int
 ) -> GradingExit:
-    """Run one grading. Raises KeyboardInterrupt, after the grading has been stopped, if this job
-    is to end."""
+    """Run one grading, and stop it after limit_s.
+
+    Args:
+        folder: where output.txt is written, and where the command leaves result.json.
+
+    Raises:
+        OSError: the command can't be started, or the output not be written.
+        KeyboardInterrupt: this job is to end; the grading has been stopped.
+    """
     output = folder / "output.txt"
     kept = output.open("wb")
     process = starting.start(
@@ -206,7 +230,8 @@ def run_grading(
 
 
 def _forget_last(installation: Installation, lab: str) -> None:
-    """Remove what one student's grading leaves, so that the next one's does not find it."""
+    """Remove what the previous student's grading has left, so that the next one does not find
+    it."""
     for folder in (installation.build / "results" / lab, installation.staged_folder(lab)):
         shutil.rmtree(folder, ignore_errors=True)
     for language in LANGUAGES:
@@ -214,19 +239,20 @@ def _forget_last(installation: Installation, lab: str) -> None:
 
 
 def _undecided_attempt(course: CourseFolder, task: GradingTask) -> Attempt | None:
-    """Return the target's last graded attempt if points of it are undecided; the new attempt
-    replaces it. Raises NumalabError."""
+    """Return the target's last graded attempt before this one if another grading could decide
+    points of it; the new attempt replaces it. None otherwise. Raises NumalabError and OSError."""
     earlier = [a for a in attempts.attempts_of(course, task.target) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
     return graded[-1] if graded and any(map(is_worth_regrading, graded[-1].results)) else None
 
 
 def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
-    """Return folders of records by language, the newest first, of everything that a student has
-    handed in for the lab, and of attempts that came to nothing.
+    """Return the folders of records, by language, of all attempts of the target's student and lab
+    with the same digest of numalab and the same effort, the newest first. Attempts that came to
+    nothing are among them, as far as they have records.
 
-    Times of the same program go on, whatever its comments, so that handing in again is no fresh
-    draw. Raises OSError.
+    Times of the same program, whatever its comments, are taken up again, so that handing in once
+    more is no fresh draw. Raises OSError.
     """
     found = []
     for folder in course.comparable_attempts(target):
@@ -238,7 +264,7 @@ def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
 
 
 def _take_evidence(installation: Installation, lab: str, target: Path) -> None:
-    """Copy records and verdicts of each language, and of each VM below it."""
+    """Copy the records and verdicts of each language, those of VMs included. Raises OSError."""
     for language in LANGUAGES:
         kept = installation.results_folder(lab, language, "submission")
         if kept.is_dir():
@@ -247,8 +273,13 @@ def _take_evidence(installation: Installation, lab: str, target: Path) -> None:
 
 @dataclass(frozen=True)
 class NodeWorkspace:
-    """Where a job grades: the course, its run, a folder of this node, and numalab as built in
-    it."""
+    """Where a job grades.
+
+    Attributes:
+        folder: the job's folder on this machine's disk.
+        installation: numalab, built in that folder.
+        job: Slurm's id of the job; empty without one.
+    """
 
     course: CourseFolder
     run: BatchRun
@@ -257,13 +288,14 @@ class NodeWorkspace:
     job: str
 
     def grade(self, task: GradingTask) -> Attempt | None:
-        """Make an attempt; None if another job has made it. Raises OSError and
-        KeyboardInterrupt."""
+        """Make an attempt; None if another job has made it, or if the run is over. Raises OSError,
+        NumalabError and KeyboardInterrupt."""
         who = f"{os.uname().nodename}-{os.urandom(4).hex()}"
         course, grading = self.course, self.run.grading
         partial = attempts.partial_folder(course, task.target, task.number, self.run.id, who)
         partial.mkdir(parents=True)
-        # After it, since who ends a run says so and then removes what is half written.
+        # Checked after that, since a command that ends a run first marks it and then removes
+        # partial folders.
         if runs.is_over(course, self.run.id):
             attempts.remove_partials(course, task.target, task.number, self.run.id)
             return None
@@ -281,10 +313,10 @@ class NodeWorkspace:
             *grade_command(self.installation, grading),
             *grade_arguments(task, grading, submission, partial, earlier_records(course, item)),
         ]
-        # On one machine it waits for the others' times, too.
+        # On one machine it waits while the others take times, too.
         beside = self.run.slurm.max_concurrent if self.run.engine == "local" else 1
         limit_s = grading.limit_of(task) * max(1, beside)
-        if not grading.limit_s:  # others of the node may make it wait, and not count as stuck
+        if not grading.limit_s:  # gradings of other users may make it wait, which isn't being stuck
             limit_s += int(NODE_LIMIT_S)
         started_at = runs.now()
         try:
@@ -300,7 +332,7 @@ class NodeWorkspace:
 
 
 def job_id() -> str:
-    """Return Slurm's name of this job, or an empty text."""
+    """Return Slurm's id of this job, as ARRAY_INDEX in an array; empty outside of Slurm."""
     array, index = (os.environ.get(f"SLURM_ARRAY_{key}", "") for key in ("JOB_ID", "TASK_ID"))
     return f"{array}_{index}" if array else os.environ.get("SLURM_JOB_ID", "")
 
@@ -312,7 +344,18 @@ def grade_chunk(
     installation: Installation,
     progress: Callable[[str], None],
 ) -> None:
-    """Make the attempts of a chunk that are not there. Raises UserError and OSError."""
+    """Make the attempts of a chunk that are not complete yet; end early if the run is over.
+
+    Args:
+        chunk: the chunk's index in the run.
+        progress: called with a line of text for each step.
+
+    Raises:
+        UserError: this machine has no folder for temporary files.
+        NumalabError: an earlier attempt is damaged.
+        OSError: an attempt can't be written.
+        KeyboardInterrupt: the job is to end.
+    """
     with node_folder() as folder:
         own = Installation(installation.root, installation.preset, folder / "build")
         bench = NodeWorkspace(course, run, folder, own, job_id())
