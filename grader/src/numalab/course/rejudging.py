@@ -1,8 +1,8 @@
 """Judge a course again from its stored records after rules have changed; nothing is measured.
 
-What was graded stays as it is. An attempt that is judged again gets a new attempt with the same
-evidence and the new verdict, which names the one that it replaces. It is written next to its place
-and renamed into it, so the command may be stopped and repeated.
+What was graded stays as it is. For an attempt that is judged again a new attempt is made, with the
+same evidence and the new verdict, which names the one that it replaces. It is written next to its
+place and renamed into it, so the command may be stopped and repeated.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from numalab.judging.verdict import Status, read_verdict, tag_machine
 from numalab.labs.declaration import Lab
 from numalab.words import CountedStep
 
-_RUN = "rejudged"  # in the place of a run's id, in the name of what is being written
-# Of a result: what no rule judges, and files that were handed in say.
+_RUN = "rejudged"  # stands for a run's id in the names of partial folders
+# Keys of a result that follow from files that were handed in, and are judged by no rule.
 _SCORED = ("diagnosis", "prediction")
 _RECORD, _VERDICT, _PAGE = "evidence.json", "verdict.json", "report.html"
 
 
 @dataclass(frozen=True)
 class Digests:
-    """What numalab is just now, by lab.
+    """The present version of numalab, by lab.
 
     Attributes:
-        measured: all digests by which the lab's evidence is known.
-        judged: digest of the rules that judge it.
+        measured: the present digest of what measures the lab, and digests proved equal to it.
+        judged: digest of the rules that judge the lab.
     """
 
     measured: Mapping[str, Collection[str]]
@@ -51,7 +51,7 @@ class Digests:
 
 
 def current_digests(installation: Installation, labs: Iterable[str]) -> Digests:
-    """Return the digests of the labs that numalab has. Raises OSError and NumalabError."""
+    """Return the present digests of some labs. Raises OSError and NumalabError."""
     names = list(labs)
     return Digests(
         {name: known_as(installation, name) for name in names},
@@ -61,9 +61,12 @@ def current_digests(installation: Installation, labs: Iterable[str]) -> Digests:
 
 @dataclass(frozen=True)
 class Pending:
-    """Attributes:
-    attempts: measured as now, and judged by other rules than the present ones.
-    measured_otherwise: number of hand-ins that only other versions have measured.
+    """What may be judged again.
+
+    Attributes:
+        attempts: graded attempts with evidence as the present version measures it, judged by other
+            than the present rules; without replaced ones.
+        measured_otherwise: number of hand-ins that only other versions have measured.
     """
 
     attempts: tuple[Attempt, ...]
@@ -71,7 +74,8 @@ class Pending:
 
 
 def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
-    """Find what is to be judged again among all attempts of a course."""
+    """Find what is to be judged again among all attempts of a course. digests: of all labs that
+    numalab has."""
     graded = [attempt for attempt in all_attempts if attempt.state == "graded"]
     gone = replaced_attempts(graded)
     as_now, otherwise = set(), set()
@@ -89,7 +93,7 @@ def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
 
 
 def running_targets(course: CourseFolder) -> set[GradingTarget]:
-    """Return the targets whose next attempt is promised to a job. Raises NumalabError."""
+    """Return the targets that a job of a run is still to grade. Raises NumalabError and OSError."""
     return {
         task.target
         for run in runs.active_runs(course)
@@ -106,8 +110,8 @@ class CriterionChange:
     """How a criterion's verdict changes.
 
     Attributes:
-        old, new: statuses over all machines; None where there was, or is, no such criterion.
-        old_points, new_points: that it earns.
+        old, new: status over all machines; None if there was, or is, no such criterion.
+        old_points, new_points: points that it earned and earns.
     """
 
     language: str
@@ -120,11 +124,11 @@ class CriterionChange:
 
 @dataclass(frozen=True)
 class Rejudged:
-    """An attempt, and what it becomes.
+    """An attempt, and the new attempt that replaces it.
 
     Attributes:
-        gradings: the records that it was judged from.
-        is_same: everything that a page shows is as before.
+        gradings: the records from which it was judged again, in the order of its results.
+        is_same: a page of it would show the same verdicts as before.
     """
 
     old: Attempt
@@ -135,14 +139,14 @@ class Rejudged:
 
 
 def _shown(result: Json) -> Mapping[str, tuple[Status, float]]:
-    """Return each criterion's status over all machines, and the points that it earns."""
+    """Return by name each criterion's status over all machines, and the points that it earns."""
     verdict = read_verdict(result)
     earned = verdict.earned
     return {name: (status, earned.get(name, 0)) for name, status in verdict.statuses.items()}
 
 
 def compare_results(old: Json, new: Json) -> Iterator[CriterionChange]:
-    """Yield the criteria that differ between two results of one language."""
+    """Yield the criteria whose status or points differ between two results of one language."""
     before, after = _shown(old), _shown(new)
     for name in dict.fromkeys((*after, *before)):
         old_status, old_points = before.get(name, (None, 0))
@@ -156,8 +160,8 @@ def compare_results(old: Json, new: Json) -> Iterator[CriterionChange]:
 def _reopened(
     old: Attempt, results: Iterable[Json], changed: Collection[CriterionChange]
 ) -> Iterator[str]:
-    """Yield what is undecided and was decided before, or was reopened by an earlier change of
-    rules."""
+    """Yield, as "LANGUAGE CRITERION", what is undecided and was not before, or was made so by an
+    earlier change of rules."""
     newly = {f"{c.language} {c.criterion}" for c in changed if c.old != c.new}
     for result in results:
         for name, (status, _) in _shown(result).items():
@@ -167,7 +171,7 @@ def _reopened(
 
 
 def _facts_on_pages(results: Iterable[Json]) -> list[Json]:
-    """Return what pages show of results."""
+    """Return the parts of results that pages show."""
     return [
         {key: result[key] for key in ("status", "points", "max_points", "criteria")}
         for result in results
@@ -182,15 +186,15 @@ def judge_attempt(
     rules: str,
     judged_at: str,
 ) -> Rejudged:
-    """Judge an attempt from its records; nothing is written.
+    """Judge an attempt again from its records; nothing is written.
 
     Args:
         rules: digest of the present rules.
-        judged_at: now, ISO 8601.
+        judged_at: the present time, in ISO 8601.
 
     Raises:
-        UserError: the records are not those that were kept.
-        NumalabError: the records can't be read.
+        UserError: the records are missing, damaged or of another grading.
+        NumalabError: its attempt.json is damaged.
     """
     folder = course.attempt(attempt.target, attempt.number)
     whole = attempts.read_attempt(folder)
@@ -227,9 +231,7 @@ def judge_attempt(
 
 @dataclass(frozen=True)
 class RejudgedCourse:
-    """Attributes:
-    failed: attempts whose records can't be judged, and why.
-    """
+    """A course that was judged again. failed: attempts whose records can't be judged, and why."""
 
     rejudged: tuple[Rejudged, ...]
     failed: tuple[tuple[Attempt, str], ...]
@@ -243,7 +245,8 @@ def judge_all(
     digests: Digests,
     progress: Callable[[str], None],
 ) -> RejudgedCourse:
-    """Judge attempts from their records; nothing is written. Raises NumalabError."""
+    """Judge attempts again from their records; nothing is written. Two of one target get different
+    new numbers. Raises NumalabError if an attempt.json is damaged."""
     at = runs.now()
     rejudged: list[Rejudged] = []
     failed: list[tuple[Attempt, str]] = []
@@ -267,8 +270,8 @@ def judge_all(
 
 
 def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
-    """Write a judged attempt next to the one that it replaces. Return False if another has just
-    taken its place. Raises OSError and NumalabError."""
+    """Write the new attempt next to the one that it replaces. Return False if another attempt has
+    taken its place meanwhile. Raises OSError and NumalabError."""
     old, new = rejudged.old, rejudged.new
     source = course.attempt(old.target, old.number)
     attempts.remove_partials(course, new.target, new.number, _RUN)
@@ -289,7 +292,7 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
 
 
 def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
-    """Write the verdicts next to the records: of all machines together, and of each VM."""
+    """Write the verdicts next to the records: that over all machines, and that of each VM."""
     write_json(folder / _VERDICT, read_verdict(result).json_data())
     for name, evidence in grading.vms.items():
         shown = tag_machine(judge(grading.lab, evidence), name)

@@ -1,10 +1,10 @@
-"""Find kernels that are equal to the public solution or to each other, whatever their names and
-blanks. For an instructor to look at, never a penalty: where a solution is one line, those who have
-understood it write the same line.
+"""Find kernels that are equal to the public solution or to each other, regardless of names and
+blanks. It is for an instructor to judge, and never a penalty: if a solution is one line, all
+students who have understood it write the same line.
 
 Kernels are compared token by token: comments, blanks and line breaks are left out, names are
-numbered in order of appearance, OpenMP directives count. Other files are not compared: where the
-right text is two lines out of thirty legal words, equal ones tell nothing.
+numbered in order of appearance, and OpenMP directives count. Other files are not compared: if the
+correct text is two lines out of thirty legal words, equal ones mean nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class EqualKernels:
     """Students whose kernels of a lab are equal.
 
     Attributes:
-        is_solution: they are also equal to the public solution.
+        students: ids, sorted; a single one only if is_solution.
+        is_solution: the kernels are also equal to the public solution.
         changed: number of tokens that are not the starting code's.
     """
 
@@ -59,12 +60,14 @@ class EqualKernels:
 
     @property
     def description(self) -> str:
+        """What the kernels are equal to, as a phrase."""
         return "as the public solution" if self.is_solution else "as each other"
 
 
-@functools.cache  # of a class many hand in the same, and all began as the same
+@functools.cache  # many students hand in the same text, and all began with the same one
 def tokens_of(text: str, language: str) -> Tokens:
-    """Return a kernel's tokens without comments and blanks, with numbers in place of names."""
+    """Return a kernel's tokens without comments and blanks, with names replaced by numbered ones.
+    language: c or fortran."""
     names: dict[str, str] = {}
     parts = _DIRECTIVE.split(text.lower()) if language == "fortran" else [text]
     found: list[str] = []
@@ -77,7 +80,7 @@ def tokens_of(text: str, language: str) -> Tokens:
 
 
 def _directive_tokens(text: str, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield the words of a directive; known names become numbers."""
+    """Return the words of a directive, in which known names are replaced."""
     return (names.get(word, word) for word in _WORD.findall(text))
 
 
@@ -92,7 +95,7 @@ def _code_tokens(text: str, lexer: Lexer, names: dict[str, str]) -> Iterator[str
 
 
 def changed_tokens(handout: Tokens, text: Tokens) -> int:
-    """Count the tokens of a kernel that are not the handout's, in order."""
+    """Count the tokens of a kernel that are not in the starting code, compared in order."""
     matcher = SequenceMatcher(None, handout, text, autojunk=False)
     return len(text) - sum(block.size for block in matcher.get_matching_blocks())
 
@@ -102,7 +105,8 @@ class Kernel:
     """One student's kernel of one lab and language.
 
     Attributes:
-        handout: the starting code, as tokens.
+        text: the kernel's tokens.
+        handout: the tokens of the starting code; empty if it is not known.
     """
 
     student: str
@@ -115,10 +119,11 @@ class Kernel:
 def group_equal_kernels(
     kernels: Sequence[Kernel], solutions: Mapping[tuple[str, str], Tokens]
 ) -> tuple[EqualKernels, ...]:
-    """Return groups of equal kernels; those that are the starting code are in none.
+    """Return groups of equal kernels, by lab, language and students. Kernels that are the starting
+    code are in none.
 
     Args:
-        solutions: public ones, by lab and language.
+        solutions: the public solutions, by lab and language.
     """
     groups: dict[tuple[str, str, Tokens], list[Kernel]] = {}
     for kernel in kernels:
@@ -140,7 +145,8 @@ def group_equal_kernels(
 def find_equal_kernels(
     course: CourseFolder, installation: Installation
 ) -> tuple[EqualKernels, ...]:
-    """Compare the hand-ins that a course's gradebook has, as compare_hand_ins does."""
+    """Compare the hand-ins in a course's gradebook, as compare_hand_ins does. Raises UserError if
+    there is no gradebook, and NumalabError."""
     with use_gradebook(course, read_only=True) as book:
         hand_ins = book.handed_in()
     return compare_hand_ins(course, installation, labs_and_variants(installation.root), hand_ins)
@@ -158,7 +164,8 @@ def compare_hand_ins(
         hand_ins: by student and lab, oldest first.
 
     Raises:
-        NumalabError, UserError: a variant can't be drawn.
+        NumalabError: a variant can't be drawn.
+        UserError: the course's secret can't be read.
     """
     kernels: list[Kernel] = []
     for (student, name), found in hand_ins.items():
@@ -193,7 +200,7 @@ def _kernels(
 def _handouts(
     course: CourseFolder, installation: Installation, lab: Lab, student: str
 ) -> dict[str, str]:
-    """Return the starting code by language; of a variant the student's own."""
+    """Return the starting code by language; for a variant, the student's own."""
     if not lab.is_variant:
         given = installation.pristine_folder(lab.name)  # whatever somebody has made of labs/
         return dict(_texts(given if given.is_dir() else installation.lab_folder(lab.name), lab))

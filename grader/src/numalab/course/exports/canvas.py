@@ -2,15 +2,15 @@
 
 What is done here follows Canvas's own code (lib/gradebook_exporter.rb and gradebook_importer.rb):
 
-- a line names the columns, Student first (or LastName, FirstName), then ID, the SIS columns and
-  Section; an assignment's column is called `Title (id)`;
-- one with `Points Possible` in its first cell says what each is worth, or `(read only)`; one
-  before it may say `Manual Posting`;
-- a student is found by ID, and where that is empty by SIS User ID and SIS Login ID;
+- the first line names the columns, Student first (or LastName, FirstName), then ID, the SIS columns
+  and Section; an assignment's column is called `Title (id)`;
+- a line with `Points Possible` in its first cell says what each assignment is worth, or
+  `(read only)`; a line before it may say `Manual Posting`;
+- a student is found by ID, and if that is empty by SIS User ID and SIS Login ID;
 - an empty cell deletes a score, `EX` means excused, and `N/A` not assigned.
 
-So every cell stays as it is but scores that there are, and the columns stay what and where they
-are.
+So only the scores of students who have a grade are filled in; all other cells, and the columns,
+stay as they are.
 """
 
 from __future__ import annotations
@@ -36,17 +36,21 @@ from numalab.errors import UserError
 POINTS_POSSIBLE = "Points Possible"
 READ_ONLY = "(read only)"
 NOT_TO_CHANGE = {"EX": "excused", "N/A": "not assigned"}
-# Columns that tell who a student is, and what the gradebook may know of them; the first that is
-# known counts.
+# Columns that identify a student, each with the keys of students that its cells may have.
 KEYS = {"ID": ("id",), "SIS User ID": ("idnumber",), "SIS Login ID": ("login", "email")}
 _ASSIGNMENT = re.compile(r"(?P<title>.*) \((?P<id>\d+)\)$", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where things are. keys: places of those of KEYS that there are; assignments: places by
-    header; points: the line with what each is worth, None: there is none; students: their
-    lines."""
+    """Where things are in the table, as indices.
+
+    Attributes:
+        keys: columns that identify a student, by title, those of KEYS that there are.
+        assignments: columns of assignments, by title.
+        points: the line that says what each assignment is worth; None: there is none.
+        students: the students' lines.
+    """
 
     keys: Mapping[str, int]
     assignments: Mapping[str, int]
@@ -86,7 +90,8 @@ def _layout(template: CsvTable, where: str) -> _Layout:
 def _match(
     labs: Sequence[str], layout: _Layout, named: Mapping[str, str], where: str
 ) -> Iterator[tuple[str, int]]:
-    """Yield each lab with its column, as far as that is clear. named: a header or title by lab."""
+    """Yield each lab that has a column, with the column's index. named: titles of columns, with or
+    without `(id)`, by lab. Raises UserError if several fit a lab, or a named one is missing."""
     titles = {header: _ASSIGNMENT.sub(r"\g<title>", header) for header in layout.assignments}
     for lab in labs:
         if lab in named:
@@ -108,7 +113,7 @@ def _match(
 
 
 def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
-    """Return student ids by column and cell; Canvas compares logins without case."""
+    """Return student ids by column and cell, without case, as Canvas compares logins."""
     return {
         (column, row.student.external[key].casefold()): row.student.id
         for row in rows
@@ -124,11 +129,13 @@ def fill_table(
     """Fill the instructor's table with the scores of all labs that it has a column for.
 
     Args:
-        named: titles of assignments by lab, where names don't tell.
+        rows: one for each student and lab.
+        named: titles of assignments, by lab, for labs that the titles don't name.
         where: the table's name in messages.
 
     Raises:
-        UserError: it is not Canvas's, or a lab's column is not clear or has other points.
+        UserError: the table is not Canvas's, no column is a lab's, or a lab's column is not clear,
+            is read only or has other points.
     """
     layout = _layout(template, where)
     labs = sorted({row.lab for row in rows})

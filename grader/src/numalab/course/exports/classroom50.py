@@ -2,14 +2,14 @@
 (foundation50/classroom50, wiki page Advanced Autograding and schemas/result-v1.schema.json, as of
 August 2026).
 
-Points are whole numbers there, so all are told in hundredths of the course's points: 7.5 of 10 is
-750 of 1000, for everybody of a class the same, whatever a node could show.
+Points are whole numbers there, so they are given in hundredths of the course's points: 7.5 of 10 is
+750 of 1000. The scale is the same for the whole class, whatever is gradable on a machine.
 
-There is no way to tell a submission without a score: a result that says 0 of 0 counts as submitted
-and graded. What the infrastructure has spoilt therefore has no result at all, and the autograder
-ends with an error, which Classroom 50 shows as one and grades again when it is asked to. What stays
-open is told as a test that is not passed, by its name: its points may still come, when it is
-graded again.
+A submission without a score can't be expressed: a result that says 0 of 0 counts as submitted and
+graded. So if a grading fails by the infrastructure's fault there is no result at all. The
+autograder ends with an error, which Classroom 50 shows, and the submission can be graded again
+there. An undecided criterion is a test that is not passed, and whose name says that it is open:
+grading again may still give its points.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _HUNDREDTHS = 100
 
 @dataclass(frozen=True)
 class RunnerContext:
-    """What Classroom 50's runner tells of the submission that it has graded: each field is the
-    environment variable of that name in capitals. It overwrites owner, type and time with its
-    own. review_url: of the whole change; empty: commit_url."""
+    """What Classroom 50's runner says of the submission that is graded. Each field is the
+    environment variable of that name in capitals. The runner overwrites owner, type and time of the
+    result. review_url: address of the whole change; empty: commit_url stands for it."""
 
     classroom: str
     assignment: str
@@ -51,7 +51,7 @@ class RunnerContext:
 
 
 def read_runner_context(environment: Mapping[str, str]) -> RunnerContext:
-    """Read the runner's environment. Raises UserError if it is not the runner's."""
+    """Return what the runner's environment variables say. Raises UserError if one is missing."""
     found = {one.name: environment.get(one.name.upper(), "") for one in fields(RunnerContext)}
     missing = [name.upper() for name, value in found.items() if not value and name != "review_url"]
     if missing:
@@ -68,7 +68,8 @@ def _hundredths(points: float) -> int:
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """Return a test for each criterion that has points and that the node can show."""
+    """Return a test for each criterion that has points and is gradable on the machine. prefix: for
+    the tests' names."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests: list[Json] = []
@@ -92,7 +93,8 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """Return tests for the variant's criteria, and for each part that has no criteria."""
+    """Return tests for the variant's criteria, and for each part without criteria that can give
+    points."""
     tests: list[Json] = []
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
@@ -113,7 +115,7 @@ def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
-    """Return the test of a lab of which nothing could be graded."""
+    """Return the test of a lab of which nothing could be taken."""
     why = " ".join([*row.notes, *(problem.why for problem in problems)])
     return {
         "test-name": f"{row.lab}: handed in",
@@ -133,11 +135,13 @@ def result(
     """Return the result.json of one student's submission.
 
     Args:
-        rows: of the labs that the assignment is about.
-        problems: with what the student handed in.
+        rows: the student's rows of the labs that the assignment is about.
+        problems: problems with what the student handed in.
+        run: what Classroom 50's runner says of the submission.
 
     Raises:
-        NumalabError: something has no grade through no fault of the student's, or there is nothing.
+        NumalabError: a lab that is handed in has no grade, which is no fault of the student's, or
+            there are neither rows nor problems.
     """
     spoilt = [row for row in rows if row.points is None and row.is_handed_in]
     if spoilt or not (rows or problems):
@@ -173,7 +177,7 @@ def result(
         "commit": run.commit_url,
         "release": run.release_url,
         "review": run.review_url or run.commit_url,
-        # The runner puts the commit's time in its place.
+        # The runner replaces it by the commit's time.
         "datetime": at,
         "graded_at": at,
         "score": min(most, sum(_hundredths(row.points or 0.0) for row in rows)),

@@ -1,4 +1,4 @@
-"""What each export tells of what it left out, and the plain table for any other system."""
+"""Remarks of all exports on what they leave out, and a plain table for any other system."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from numalab.course.gradebook.undecided_points import criteria_text
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """A file for another system. remarks: what the file does not show, a sentence each."""
+    """A file for another system. text: its content; remarks: what the file does not show, a
+    sentence each."""
 
     text: str
     remarks: tuple[str, ...] = ()
 
 
 def format_points(points: float | None) -> str:
-    """Return points with a decimal point and without zeros at the end; empty for no grade."""
+    """Return points with at most two decimals and without zeros at the end; empty for None."""
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def list_remark(
     what: str, names: Sequence[str], most: int = 10, separator: str = ", "
 ) -> tuple[str, ...]:
-    """Return a sentence that lists students; none for no students."""
+    """Return one sentence that lists names, or none if there are no names. most: names that it
+    lists."""
     if not names:
         return ()
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -42,7 +44,7 @@ def student_labels(rows: Iterable[StandingRow]) -> list[str]:
 
 
 def undecided_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """Return a sentence on grades with undecided points, if there are any."""
+    """Return one sentence on grades with undecided points, if there are any."""
     return list_remark(
         "Provisional, since points are open, which count as not earned until batch grade has "
         "decided them",
@@ -56,7 +58,8 @@ def undecided_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
 
 
 def late_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """Return a sentence on students whom only Canvas calls late, if there are any."""
+    """Return one sentence on hand-ins that Canvas marks as late, by an unknown time, if there are
+    any."""
     return list_remark(
         "Late by Canvas, hours unknown, nothing taken off; a column handed_in_at in --students "
         "FILE tells when it was handed in",
@@ -69,7 +72,7 @@ def late_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
 
 
 def not_taken_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """Return a sentence on hand-ins that can't be taken, if there are any."""
+    """Return one sentence on hand-ins that can't be taken, if there are any."""
     return list_remark(
         "Handed in, and can't be taken",
         [f"{row.student.name} ({row.student.id}) in {row.lab}" for row in rows if row.is_not_taken],
@@ -97,7 +100,8 @@ def _header(standing: Standing) -> tuple[str, ...]:
 
 
 def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
-    """Return a grade's cells; empty for a part that was left out or that the lab does not have."""
+    """Return a grade's cells. That of a part is empty if it is left out, the lab does not have it,
+    or nothing is handed in."""
     found = [row.part(name) for name in parts]
     return [
         row.lab,
@@ -123,8 +127,8 @@ def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
 
 
 def export_csv(standing: Standing) -> ExportedFile:
-    """Return a row for each student and lab, with a byte order mark, without which spreadsheets
-    take UTF-8 for something else."""
+    """Return a table with a row for each student and lab. It has a byte order mark, without which
+    spreadsheets take UTF-8 for another encoding."""
     header = ("student", "name", "email", *_header(standing), "graded_at", "reason", "notes")
     rows = (
         [
@@ -145,8 +149,8 @@ def export_csv(standing: Standing) -> ExportedFile:
 
 
 def export_pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> ExportedFile:
-    """Return the same table without what identifies a student: names, addresses, free text, and
-    the order, which otherwise is that of names. pseudonyms: by student id."""
+    """Return the same table without what identifies students: names, addresses, free text, and the
+    order, which otherwise is that of names. pseudonyms: those of all students, by id."""
     rows = sorted(
         (pseudonyms[row.student.id], *_grade(row, standing.parts)) for row in standing.rows
     )

@@ -1,8 +1,8 @@
 """Grades of one submission as Gradescope's results.json
 (https://gradescope-autograders.readthedocs.io/en/latest/specs/).
 
-A failure of the infrastructure has no score, neither the submission's nor a test's: Gradescope
-then shows that the autograder has failed, and that it can be run again, instead of a zero.
+If a grading fails by the infrastructure's fault, neither the submission nor any test has a score:
+Gradescope then shows that the autograder has failed, and can be run again, instead of a zero.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _STATUS = {"pass": "passed", "fail": "failed"}
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """Return a test for each criterion, on the scale of the lab's points; without a score if it
-    is undecided, or if another line of the same criterion has it."""
+    """Return a test for each row of a criterion, on the scale of the lab's points. It has no score
+    if the criterion is neither passed nor failed, or if another row of it has the score."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests = []
@@ -52,7 +52,8 @@ def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """Return tests for the variant's criteria, and for each part that has no criteria."""
+    """Return tests for the variant's criteria, and for each part without criteria that can give
+    points."""
     tests: list[Json] = []
     if row.variant is not None and row.variant.result is not None:
         tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
@@ -89,8 +90,13 @@ def _took_s(row: StandingRow) -> float:
 
 
 def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Json:
-    """Return the results.json of one student's submission. problems: with what the student
-    handed in, which may be all there is."""
+    """Return the results.json of one student's submission. It has no scores if a lab that is handed
+    in has no grade.
+
+    Args:
+        rows: the student's rows of the labs that the assignment is about; may be empty.
+        problems: problems with what the student handed in.
+    """
     several = len(rows) > 1
     tests: list[Json] = []
     output = []

@@ -1,9 +1,9 @@
-"""Grades as a JUnit report, which GitLab shows beside a pipeline and other systems read.
+"""Grades as a JUnit report, which GitLab shows next to a pipeline and other systems read, too.
 
 There is no schema that all follow; this has what GitLab reads (its documentation, Unit test
 reports, "JUnit XML report format"): a suite for each student and lab, in it a test case for each
-criterion, with failure, skipped or error. What the infrastructure has spoilt is an error, and what
-is open or not gradable is skipped: neither is a failure.
+criterion, with failure, skipped or error. What fails by the infrastructure's fault is an error, and
+what is undecided or not gradable is skipped: neither is a failure.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _suite(root: Element, row: StandingRow) -> None:
 
 
 def report(rows: Sequence[StandingRow], problems: Sequence[Problem]) -> str:
-    """Return the report as XML. Each problem is a failure of a suite "hand-in"."""
+    """Return the report as XML. Each problem is a failure in a suite "hand-in"."""
     root = Element("testsuites", name="numalab")
     for row in rows:
         _suite(root, row)

@@ -4,15 +4,16 @@ A worksheet is downloaded from an assignment (Grading action: Download grading w
 and uploaded there again. What is done here follows Moodle's importer
 (mod/assign/feedback/offline/importgradeslib.php and locallib.php, and grade/import/csv):
 
-- it finds the student by the number of the column Identifier, and wants the columns Grade and
-  Last modified (grade), in the language of whoever uploads it (moodle_columns.py);
-- a grade above the assignment's maximum is left out, and says nothing;
-- feedback is HTML, and is taken even where the grade is not;
+- it finds the student by the number in the column Identifier, and needs the columns Grade and
+  Last modified (grade), in the language of the user who uploads it (moodle_columns.py);
+- a grade above the assignment's maximum is left out without a message;
+- feedback is HTML, and is taken even if the grade is not;
 - the course's own import (Grades, Import, CSV file) finds students by an e-mail address that is
-  compared with case, an empty grade deletes the one that is there, and so does feedback whose
+  compared with case; an empty grade deletes the one that is there, and so does feedback whose
   grade column is not mapped (https://docs.moodle.org/en/Grade_import).
 
-So grade and feedback always stand in one row, and who has no grade is left as it is.
+So a row always has both grade and feedback, and the row of a student without a grade stays as it
+is.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ HEADER = (
     "Last modified (submission)", MODIFIED, FEEDBACK,
 )  # fmt: skip
 PARTICIPANT = "Participant "
-_MAX_INSPECTED_ROWS = 200  # for what a column holds
-# What is ours in a comment, so that the next export takes its place and leaves the rest.
+_MAX_INSPECTED_ROWS = 200  # rows by which columns are recognized
+# numalab's part of a comment, which the next export replaces, leaving the rest.
 _OURS = re.compile(r'<div class="numalab">.*?</div>', re.DOTALL)
 
 
@@ -58,14 +59,15 @@ def comment(row: StandingRow) -> str:
 
 
 def _insert_comment(existing: str, ours: str) -> str:
-    """Return a comment with numalab's part replaced; what somebody wrote by hand stays."""
+    """Return a comment with numalab's part replaced or added; what is written by hand stays."""
     if _OURS.search(existing):
         return _OURS.sub(lambda found: ours, existing, count=1)
     return existing + ours
 
 
 def worksheet(rows: Sequence[StandingRow]) -> ExportedFile:
-    """Make a worksheet of one lab without a template; students without a grade have no row."""
+    """Make a worksheet of one lab without a template. Students without a grade, or with neither
+    Moodle's identifier nor an e-mail address, have no row."""
     graded = [row for row in rows if row.points is not None]
     known = [row for row in graded if _identifier(row) or row.student.external.get("email")]
     cells = (
@@ -127,8 +129,8 @@ def _named(header: Sequence[str], title: str, where: str) -> int:
 
 
 def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: str) -> _Columns:
-    """Return where the columns are: by Moodle's titles (moodle_columns.py), or as the options
-    name them."""
+    """Return where the columns are: by Moodle's titles (moodle_columns.py), or as options name
+    them. Raises UserError if one is missing."""
     header = table.rows[0]
     known = read_header(header, table.rows[1:_MAX_INSPECTED_ROWS])
     places = dict(known.places)
@@ -165,14 +167,14 @@ _Key = Callable[[StandingRow], str]
 
 
 def _unique(rows: Sequence[StandingRow], key: _Key) -> dict[str, StandingRow]:
-    """Return rows by a key; a key that two students have finds neither."""
+    """Return rows by a key, without empty keys and those that several students have."""
     counts = Counter(key(row) for row in rows)
     return {key(row): row for row in rows if key(row) and counts[key(row)] == 1}
 
 
 @dataclass(frozen=True)
 class _Students:
-    """Rows of one lab by what a worksheet may tell of a student."""
+    """Rows of one lab, by what a worksheet may say of a student."""
 
     numbers: Mapping[str, StandingRow]
     emails: Mapping[str, StandingRow]
@@ -205,16 +207,18 @@ def fill_worksheet(
     are.
 
     Args:
+        rows: those of one lab.
         where: the worksheet's name in messages.
-        grade_column, feedback_column: their titles; None: Moodle's.
+        grade_column, feedback_column: titles of these columns; None: Moodle's.
 
     Raises:
-        UserError: a column is missing, or the assignment has other points.
+        UserError: a column is missing, a line has another number of cells, or the assignment has
+            other points than the lab.
     """
     header = template.rows[0]
     columns = _columns(template, grade_column, feedback_column, where)
     students = _students(rows)
-    # A name that two lines have finds nobody.
+    # A name that several lines have identifies no student.
     names = Counter(_cell(line, columns.name) for line in template.rows[1:])
     done: list[list[str]] = [list(header)]
     found: set[str] = set()
@@ -263,7 +267,8 @@ def fill_worksheet(
 
 
 def _check_maximum(cell: str, row: StandingRow, where: str) -> None:
-    """Check the assignment's maximum: Moodle silently leaves out grades above it."""
+    """Check that the assignment's maximum is the lab's points, since Moodle silently leaves out
+    grades above it. Raises UserError."""
     try:
         maximum = float(cell.replace(",", "."))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Pseudonyms that tell nothing, and the file that says whose they are."""
+"""Pseudonyms that reveal nothing, and the file that says which student has which."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from numalab.course.records import Student
 from numalab.errors import UserError, reason_of
 
 HEADER = ("student", "name", "pseudonym")
-_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # none that is taken for another
+_LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"  # without those that are easily confused
 _LENGTH = 8
 
 
 def _new(taken: set[str]) -> str:
-    """Return a random pseudonym: one derived from the name could be derived by others, too."""
+    """Return a random pseudonym and add it to `taken`. It is not derived from the name, since
+    others could do so, too."""
     while True:
         name = "p-" + "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
         if name not in taken:
@@ -31,7 +32,7 @@ def _new(taken: set[str]) -> str:
 
 
 def _read(path: Path) -> dict[str, tuple[str, str]]:
-    """Return name and pseudonym by student id."""
+    """Return names and pseudonyms in a file, by student id. Raises UserError."""
     rows = read_table(path).rows
     if tuple(rows[0]) != HEADER:
         raise UserError(
@@ -48,8 +49,9 @@ def _read(path: Path) -> dict[str, tuple[str, str]]:
 
 
 def assign(path: Path, students: Iterable[Student]) -> dict[str, str]:
-    """Return pseudonyms by student id: those of the file, and new ones, which are added to it,
-    for students who have none. Only its owner may read the file. Raises UserError."""
+    """Return pseudonyms by student id: those in the file, and new ones for students who have none,
+    which are added to it. Only its owner can read the file. Raises UserError if the file is no list
+    of pseudonyms, or can't be read or written."""
     known = _read(path) if path.exists() else {}
     taken = {pseudonym for _, pseudonym in known.values()}
     before = len(known)

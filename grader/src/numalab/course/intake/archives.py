@@ -1,9 +1,9 @@
-"""Untrusted archives, read and never unpacked.
+"""Read untrusted archives, without ever unpacking them.
 
-A process of its own reads them (untrusted/archives.py), since Python's library can be led to take
-hours or all memory. Limits are counted on what has been read: at most so many members, so many
-bytes in all, and so many times as many as the archive has. Links, devices, absolute paths, paths
-that climb out and encrypted members are refused one by one, and a damaged archive as a whole.
+A process of its own reads them (untrusted/archives.py), since Python's library can be made to take
+hours or all memory. Limits apply to what has been read: the number of members, the bytes in all,
+and the ratio of bytes to those in the archive. Links, devices, absolute paths, paths that climb out
+and encrypted members are refused one by one, and a damaged archive as a whole.
 """
 
 from __future__ import annotations
@@ -35,19 +35,21 @@ from numalab.untrusted.reader_server import Unreadable
 from numalab.untrusted.visible import shown
 from numalab.words import bytes_allowed
 
-READER = "archives"  # of untrusted/
+READER = "archives"  # the reader's module in untrusted/
 SUFFIXES = (".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tar", ".zip")
 _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """Attributes:
-    archive_bytes: size of the archive as it was handed in.
-    members: number of members in it.
-    expanded_bytes: of everything that is read of it.
-    ratio: bytes read over the bytes that they take in the archive.
-    reader: limits of the process that reads it.
+    """Limits of an archive; one that passes any of them is refused.
+
+    Attributes:
+        archive_bytes: size of the archive as it was handed in.
+        members: number of its members.
+        expanded_bytes: bytes of everything that is read of it.
+        ratio: bytes read of a member over the bytes that it takes in the archive.
+        reader: limits of the process that reads it.
     """
 
     archive_bytes: int
@@ -57,13 +59,13 @@ class ArchiveLimits:
     reader: reader_pool.Limits
 
 
-# A student's hand-in is a few text files, perhaps the whole kit with a report and a picture: that
-# takes a tenth of a second.
+# A student's hand-in is a few text files, perhaps a whole copy of numalab with a report and a
+# picture, which takes a tenth of a second.
 STUDENT_LIMITS = ArchiveLimits(
     archive_bytes=32 * MIB, members=5_000, expanded_bytes=64 * MIB, ratio=100,
     reader=reader_pool.Limits(computing_s=10, memory_bytes=512 * MIB, file_bytes=64 * MIB),
 )  # fmt: skip
-# A class's, which the course's system has packed: thousands of students' archives.
+# A class's collection, packed by the course's system, has thousands of students' archives.
 COLLECTION_LIMITS = ArchiveLimits(
     archive_bytes=1 << 40, members=500_000, expanded_bytes=1 << 33, ratio=100,
     reader=reader_pool.Limits(computing_s=3_600, memory_bytes=4 << 30, file_bytes=1 << 33),
@@ -71,7 +73,8 @@ COLLECTION_LIMITS = ArchiveLimits(
 
 
 def archive_suffix(name: str) -> str:
-    """Return ".tar.gz" for "x.tar.gz"; empty if the name is not an archive's."""
+    """Return the suffix of an archive's name, such as ".tar.gz", of those that are not read, too;
+    empty if the name is not an archive's."""
     lowered = name.casefold()
     return next((s for s in (*SUFFIXES, *foreign_archives.SUFFIXES) if lowered.endswith(s)), "")
 
@@ -82,7 +85,7 @@ def strip_suffix(name: str) -> str:
 
 @dataclass
 class _Archive:
-    """An archive that is being read; read_bytes counts all its members so far."""
+    """An archive that is being read. read_bytes: bytes read so far of all its members."""
 
     reading: Reading
     name: str
@@ -91,7 +94,8 @@ class _Archive:
 
 
 class _Stream:
-    """A member whose bytes are counted as they are read; raises Refused when a limit is passed."""
+    """A member that is read, with limits, while the archive's reader is alive. Making one and
+    reading raise Refused if it can't be read or passes a limit."""
 
     def __init__(self, archive: _Archive, index: int, member: Member) -> None:
         self._archive, self._index, self._name = archive, index, shown(member.name)
@@ -107,7 +111,7 @@ class _Stream:
             raise Refused(f"{self._name} {error}") from error
 
     def read(self, most: int = -1) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most `most` bytes, or fewer; none at the end. -1: as many as come at once."""
         data = self._request(min(most, _CHUNK_BYTES) if most > 0 else _CHUNK_BYTES)
         self._read += len(data)
         self._archive.read_bytes += len(data)
@@ -125,14 +129,14 @@ class _Stream:
         return self
 
     def __exit__(self, *error: object) -> None:
-        with suppress(Unreadable):  # its reader is gone: who reads on is told
+        with suppress(Unreadable):  # the reader is gone, which the next read reports
             self._archive.reading.ask(self._index, CLOSE)
             for _ in self._archive.reading.answer():
                 pass
 
 
 class ForeignArchive(Refused):
-    """An archive of a kind that is not read here, whatever its name ends in."""
+    """An archive is of a kind that is not read, whatever its suffix."""
 
     def __init__(self, name: str, kind: ForeignKind) -> None:
         super().__init__(foreign_archives.explain_kind(kind, name, strip_suffix(name) or name))
@@ -140,7 +144,8 @@ class ForeignArchive(Refused):
 
 
 def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:
-    """Copy a stream to a file without a name, which goes away with the stack. Raises Refused."""
+    """Copy a stream to a nameless file, which the stack closes. Raises Refused if it is larger than
+    most_bytes or can't be read, and OSError."""
     file: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     for chunk in iter(lambda: source.read(_CHUNK_BYTES), b""):
         if file.tell() + len(chunk) > most_bytes:
@@ -152,14 +157,16 @@ def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack)
 def read_archive(
     file: IO[bytes], name: str, limits: ArchiveLimits, readers: ReaderPool, stack: ExitStack
 ) -> tuple[Entry, ...]:
-    """Return the entries of an archive, whose kind its first bytes tell.
+    """Return the entries of an archive, without ignored ones.
 
     Args:
-        file: seekable; the entries can be read as long as the stack is open.
+        file: a seekable file; the entries can be read until the stack is closed.
+        name: the archive's name, for messages.
 
     Raises:
-        ForeignArchive: its kind is not read here.
-        Refused: it passes a limit, is empty or damaged.
+        ForeignArchive: archives of its kind are not read.
+        Refused: it passes a limit, has no byte, or is damaged.
+        OSError: its reader can't be started.
     """
     size = file.seek(0, 2)
     if size > limits.archive_bytes:
@@ -192,8 +199,8 @@ def _entries(archive: _Archive) -> Iterator[Entry]:
 
 
 def _entry(member: Member, opener: Opener) -> Entry:
-    """Return a member as an entry. One whose path is refused keeps the last part of it, so that
-    a student who expects that file learns why it was not taken."""
+    """Return a member as an entry. One with a path that is refused keeps the last part of it, so
+    that a student who expects the file learns why it was not taken."""
     try:
         path = safe_path(member.name)
     except Refused as error:

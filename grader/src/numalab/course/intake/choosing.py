@@ -1,9 +1,9 @@
-"""Which of a student's files are taken, and for which lab.
+"""Choose which of a student's files are taken, and for which lab.
 
-Only the files that a lab declares: its kernels and what its lab.toml names beside them. They lie
-in a folder NN_name/, at any depth, or without one where it is clear which lab they are of. Of
-several places of one lab those with the starting code are left out; of others that differ nobody
-can tell which is meant, and the student is asked.
+Only files that a lab declares are taken: its kernels and what else its lab.toml names. They lie in
+a folder NN_name/, at any depth, or outside of one if it is clear which lab they are of. Of several
+places of a lab, those with nothing but starting code are left out. If the others differ, nothing is
+taken, and the student gets a sentence that asks for one of them.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from numalab.labs.variants import variant_name
 from numalab.untrusted.visible import shown
 
 SOLUTIONS = "solutions"
-# In a copy of the kit, with files that are nobody's work; the last two in one that was unpacked.
+# Folders in a copy of numalab with files that are no student's; the last two in an unpacked one.
 _NUMALAB_FOLDERS = frozenset({"variant", "wrong", "starting_code", "earlier_release"})
-# Beside labs/ in a copy of the kit.
+# Folders next to labs/ in a copy of numalab.
 _TOP_FOLDERS = frozenset({"common", "grader", "slides"})
 _NUMBERED = re.compile(r"(\d\d)_\w+")
-# Folders whose kernels are read to find out which lab's they are.
+# The most folders whose kernels are read to find out which lab they are of.
 _MAX_INSPECTED = 32
 
 LabPath = tuple[str, ...]
@@ -50,8 +50,8 @@ class _Place:
     """A folder that may have files of a lab.
 
     Attributes:
-        rank: 0: it is named after the lab; 1: it lies below such a folder; 2: another one, by its
-        content.
+        rank: 0: its name is the lab's, or like it; 1: it lies below such a folder, or its longer
+            name contains the lab's; 2: another folder, by its content.
     """
 
     path: LabPath
@@ -60,8 +60,9 @@ class _Place:
 
     @property
     def order(self) -> tuple[bool, int, bool, int, LabPath]:
-        """Of places with the same files the first is taken: solutions/ last, in a copy of
-        numalab labs/NN_name/, otherwise the least deep."""
+        """The sort key; of places with the same files the first is taken. solutions/ comes last,
+        then rank decides, then labs/NN_name/ in a copy of numalab comes first, then the least
+        deep."""
         is_kits = len(self.path) > 1 and self.path[-2] == "labs"
         return SOLUTIONS in self.path, self.rank, not is_kits, len(self.path), self.path
 
@@ -79,11 +80,12 @@ def choose_files(
     """Choose what is taken of one student's files.
 
     Args:
-        hint: the lab that the collection is about, as far as its name tells.
+        hint: the lab that the collection is about; None: its name names none.
         is_starting: tells whether a file is starting code.
 
     Returns:
-        What is taken for each lab, and a sentence for each thing that can't be taken.
+        What is taken for each lab, and a text for each lab of which nothing can be taken, or for
+        files of an unknown lab. At least one of the two has something.
     """
     files = [
         entry
@@ -118,8 +120,8 @@ def choose_files(
 
 
 def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
-    """Return the lab that a folder or an archive is named after: 01_first_touch, or a similar
-    name such as 01, Lab 1, first-touch, lab01_first_touch."""
+    """Return the name of the lab that a folder or an archive is named after: 01_first_touch, or a
+    similar name such as 01, Lab 1, first-touch, lab01_first_touch. None: it has no such name."""
     text = letters(strip_suffix(name)).removeprefix("lab")
     for lab in labs.values():
         title = letters(lab.name.removeprefix(lab.number))
@@ -130,12 +132,13 @@ def lab_of_folder(name: str, labs: Mapping[str, Lab]) -> str | None:
 
 
 def lab_in_name(text: str, labs: Mapping[str, Lab]) -> str | None:
-    """Return the only lab whose name is part of a longer one, such as a downloaded file's."""
+    """Return the only lab whose name, without its number, is part of a longer name, such as that of
+    a downloaded file; None if no lab's is, or several are."""
     inside = letters(text)
     found = [
         lab.name for lab in labs.values() if letters(lab.name.removeprefix(lab.number)) in inside
     ]
-    # Of a lab and its variant the one with the longer name.
+    # A variant's name contains its lab's, and counts in its place.
     found = [name for name in found if variant_name(name) not in found]
     return found[0] if len(found) == 1 else None
 
@@ -147,8 +150,8 @@ def _numbered(part: str) -> str:
 
 
 def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | None:
-    """Return the lab that the nearest folder of a path is named after, and the rank; None: none
-    is."""
+    """Return the lab that the innermost such folder of a path is named after, and the rank; None if
+    there is no such folder."""
     for up, part in enumerate(reversed(path)):
         lab = lab_of_folder(part, labs)
         if lab is not None:
@@ -160,7 +163,8 @@ def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | N
 
 
 def _numalab_places(files_by_folder: Iterable[LabPath]) -> frozenset[LabPath]:
-    """Return places in a copy of numalab that are no student's work, such as its tests."""
+    """Return the folders in a copy of numalab with files that are no student's, such as its
+    tests."""
     paths = list(files_by_folder)
     roots = {path[: path.index("labs")] for path in paths if "labs" in path}
     return frozenset(
@@ -174,7 +178,8 @@ def _numalab_places(files_by_folder: Iterable[LabPath]) -> frozenset[LabPath]:
 def _places(
     files_by_folder: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
 ) -> tuple[dict[str, list[_Place]], list[str]]:
-    """Return the places of each lab's files, by lab; and why, if that is not clear."""
+    """Return the places of each lab's files, by lab; and a sentence if it is not clear which lab
+    files are of."""
     known = {name for lab in labs.values() for name in graded_names(lab)}
     by_lab: dict[str, list[_Place]] = {}
     unclear: list[LabPath] = []
@@ -189,7 +194,7 @@ def _places(
             lab, rank = of_name
             if not rank or has_known:
                 by_lab.setdefault(lab, []).append(_Place(path, lab, rank))
-        # The folder of a lab that is not asked for just now is not a wrapping one.
+        # A folder of a lab that is not graded now is no folder around a graded lab's files.
         elif has_known and not any(map(_numbered, path)):
             looked_into += 1
             found = _lab_of_files(inside, labs, hint) if looked_into <= _MAX_INSPECTED else None
@@ -223,15 +228,15 @@ def _refused(files: Sequence[Entry]) -> Iterator[str]:
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
     """Return the lab of files that are in no lab's folder: the only one that is graded, the one
-    that the collection is about, or the one whose contract the kernels name or fulfil. Variants
-    are in a folder of their own, which says whose they are."""
+    that the collection is about, or the only one whose contract the kernels name or fulfil; None if
+    it is not clear. It is never a variant: those need a folder of their own."""
     labs = {name: lab for name, lab in labs.items() if not lab.is_variant}
     if len(labs) == 1:
         return next(iter(labs))
     if hint is not None:
         return hint
     text = ""
-    # Of several with the same name one: they are refused anyway.
+    # One of several with the same name is enough, since they are refused anyway.
     for entry in {folded(entry.name): entry for entry in files}.values():
         if matches_name(entry.name, KERNEL_FILES.values()):
             try:
@@ -259,12 +264,13 @@ def _choose_place(
     """Choose the place from which a lab's files are taken.
 
     Returns:
-        What is taken, or None; the places that this covers; why nothing is taken.
+        What is taken, or None; the places that were considered; why nothing is taken, which is
+        empty if something is.
     """
     ordered = sorted(places, key=lambda place: place.order)
     own = [place for place in ordered if SOLUTIONS not in place.path] or ordered
     of_place = {place: ticket_of(files_by_folder[place.path]) for place in own if lab.is_variant}
-    # Who keeps a kernel beside the folder may have left there what says whose it is.
+    # A kernel that lies next to the variant's folder may have its ticket in that folder.
     anyones = next((ticket for ticket in of_place.values() if ticket is not None), None)
     tickets = {place: of_place.get(place) or anyones for place in own}
     taken: dict[_Place, Chosen] = {}
@@ -285,7 +291,7 @@ def _choose_place(
     ]
     meant = changed or list(taken)
     if len({taken[place].digest for place in changed}) > 1:
-        # Of each text the place that would be taken.
+        # For each text the place from which it would be taken.
         by_digest = {taken[place].digest: place for place in reversed(changed)}
         listed = join_names(place.shown for place in by_digest.values())
         return (
@@ -307,8 +313,8 @@ def _choose_place(
 def _unused_kernels(
     files: Sequence[Entry], used: Collection[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
-    """Return kernels outside of the places that were considered, and outside of folders of labs
-    that are not graded now."""
+    """Return descriptions of kernels outside of the places that were considered, and outside of
+    solutions/ and of folders of labs that are not graded now."""
     kernels = {name for lab in labs.values() for name in kernels_of(lab)}
     numbers = {lab.number for lab in labs.values()}
     return [

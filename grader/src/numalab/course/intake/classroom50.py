@@ -1,19 +1,19 @@
-"""Deliveries of Classroom 50 (foundation50/classroom50), as its documentation and source have them
-in August 2026.
+"""Collections of Classroom 50 (foundation50/classroom50), as its documentation and source describe
+them in August 2026.
 
 `gh teacher download ORG CLASSROOM ASSIGNMENT` makes a folder
 CLASSROOM-ASSIGNMENT_submissions_YYYY_MM_DD_T_HH_MM_SS (or what -d says) of clones
-CLASSROOM-ASSIGNMENT-LOGIN, all in small letters, and puts beside them scores.csv: a line for each
-member of the class and submission, newest first, and an empty one for who has none
-(cli/gh-teacher/internal/download/download.go). In each clone lie .classroom50.yaml, which the
-student's acceptance has written (schemas/repo-config-v1.schema.json), and the results that it has
-published, results.json (schemas/results-v1.schema.json) and result.json. With --by-pattern there
-are clones only.
+CLASSROOM-ASSIGNMENT-LOGIN, all in small letters, and next to them scores.csv. That has a line for
+each submission of each member of the class, newest first, and an empty one for a member without any
+(cli/gh-teacher/internal/download/download.go). Each clone has .classroom50.yaml, which is written
+when the student accepts the assignment (schemas/repo-config-v1.schema.json), and the results that
+Classroom 50 has published, results.json (schemas/results-v1.schema.json) and result.json. With
+--by-pattern there are clones only.
 
-A commit's date is the student's word, and Classroom 50 goes by it too: `datetime` of a result is
-the committer's date. The tag of a submission, submit/TIME-COMMIT, has another clock, that of the
-workflow which was started by the push (a student can push such a tag, too): where it is long after
-the commit's date, that is told, and nobody is late by it.
+A commit's date is set by the student, and Classroom 50 uses it, too: `datetime` of a result is the
+committer's date. The tag of a submission, submit/TIME-COMMIT, has the time of the workflow that the
+push started (but a student can push such a tag, too). If it is long after the commit's date, that
+is reported, and does not make the hand-in late.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ from numalab.untrusted.visible import visible
 MARKERS = (".classroom50.yaml", ".classroom50.yml")
 SCORES = "scores.csv"
 _RESULTS = "results.json"
-# Put into a clone by Classroom 50, and no work of the student.
+# Files that Classroom 50 puts into a clone, and that are not the student's.
 _ITS_OWN = frozenset({*MARKERS, _RESULTS, "result.json", "release-body.md"})
 _FOLDER = re.compile(r"(?P<said>.+)_submissions_\d{4}(?:_\d\d){2}_T(?:_\d\d){3}")
 _NAMED = re.compile(r"^(classroom|assignment):[ \t]*[\"']?([\w.-]+)[\"']?[ \t]*$", re.MULTILINE)
 _TAG = re.compile(r"submit/(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)Z-[0-9a-f]+")
-_MOST_BYTES = 10 * MIB  # of scores.csv, for thousands of students and submissions
-# Of a file that a student could have written, and that hundreds of submissions don't fill.
+_MOST_BYTES = 10 * MIB  # of scores.csv, enough for thousands of students and submissions
+# Of results.json, which a student may have written; enough for hundreds of submissions.
 _MOST_RESULTS = MIB
-# Waiting for a machine that grades takes minutes.
+# Longer than a submission waits for a runner, which takes minutes.
 _LONG_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
 class _ScoreLine:
-    """A member of the class, by scores.csv. is_late: Classroom 50 marks the newest submission
-    so."""
+    """A member of the class, as scores.csv has it. has_submitted, is_late: of the newest
+    submission."""
 
     login: str
     name: str
@@ -74,7 +74,7 @@ class _ScoreLine:
 
 
 def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
-    """Return a file's text; empty if it can't be read."""
+    """Return a file's text; empty if there is none, or if it is refused or too large."""
     if entry is None or entry.opener is None:
         return ""
     try:
@@ -85,7 +85,8 @@ def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
 
 
 def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
-    """Return the class by login without case; None if there is no scores.csv of Classroom 50."""
+    """Return the members of the class by login, without case; None if there is no scores.csv of
+    Classroom 50."""
     found = next((entry for entry in entries if entry.path == (SCORES,)), None)
     scored: dict[str, _ScoreLine] = {}
     try:
@@ -109,7 +110,7 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
 
 
 def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, Entry]:
-    """Return the clones that claim to be Classroom 50's."""
+    """Return the clones that have a file of Classroom 50's, each with that file."""
     known = set(places)
     return {
         entry.path[:-1]: entry
@@ -119,8 +120,8 @@ def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, En
 
 
 def match_classroom50(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Return the names of clones at the top if the collection is Classroom 50's: by its name, by
-    scores.csv, or by what most of the clones claim."""
+    """Return the names of clones at the top if the collection is Classroom 50's by its name, by its
+    scores.csv, or because most clones have a file of Classroom 50's; else none."""
     clones = list(flat_clones(entries))
     is_its = (
         _FOLDER.fullmatch(context.name) is not None
@@ -131,8 +132,8 @@ def match_classroom50(entries: Sequence[Entry], context: CollectionContext) -> s
 
 
 def _prefixes(context: CollectionContext, marked: Mapping[Place, Entry]) -> list[str]:
-    """Return prefixes that the clones' names may have: by the collection's name, and by most
-    clones."""
+    """Return prefixes that the clones' names may have, in small letters: by the collection's name,
+    and by what most of the marked clones say."""
     named = _FOLDER.fullmatch(context.name)
     said = Counter(
         f"{found['classroom']}-{found['assignment']}-".casefold()
@@ -144,7 +145,8 @@ def _prefixes(context: CollectionContext, marked: Mapping[Place, Entry]) -> list
 
 
 def _recorded(results: Entry | None) -> tuple[str, ...]:
-    """Return notes on what results.json tells of the newest submission and its commit does not."""
+    """Return notes on what results.json says of the newest submission, and its commit does not;
+    none if it can't be read."""
     try:
         newest = json.loads(_text(results, _MOST_RESULTS))[0]
         tag = _TAG.fullmatch(newest["submission_tag"])
@@ -188,7 +190,7 @@ def _notes(scored: _ScoreLine | None, results: Entry | None) -> tuple[str, ...]:
 
 
 def _missing(scored: _ScoreLine) -> StudentUpload:
-    """Return the entry of a student who has no repository."""
+    """Return the upload of a student who has no repository."""
     why = (
         "Classroom 50 credits a submission in somebody else's repository, a group's; it is graded "
         "there."

@@ -1,16 +1,16 @@
-"""How clones of students' repositories are laid out, and whose each is.
+"""How clones of students' repositories are laid out, and which student's each is.
 
-- GitHub Classroom, which GitHub has retired on 28 August 2026 (github/gh-classroom, pull request
-  119; fabianoriccardi/killed-by-microsoft, issue 160), and whose clones are still read: a folder
+- GitHub Classroom, which GitHub retired on 28 August 2026 (github/gh-classroom, pull request 119;
+  fabianoriccardi/killed-by-microsoft, issue 160), and whose clones are still read: a folder
   ASSIGNMENT-submissions of clones ASSIGNMENT-LOGIN (gh-classroom, clone/student-repos).
 - GitLab: clones of a group's projects, as `glab repo clone -g GROUP`, its --preserve-namespace,
   or ghorg lay them out: PROJECT, SUBGROUP/PROJECT, or deeper. The student is the part of the
   paths that is in the list of the class, or that differs most and names no lab.
 
-Classroom 50's are in classroom50.py. A clone is told by the folder .git in it, of which nothing
-is run. One student can hand in a clone, with any files in it; so what is read of the clones to
-find out what a delivery is counts by majority, and whose a clone is follows from its folder's
-name, which the instructor's program gave it.
+Classroom 50's are in classroom50.py. A clone is recognized by the folder .git in it, and nothing
+of a clone is run. A student can hand in a clone with any files in it. So what files in clones say
+of a collection counts by majority, and the student follows from the name of the clone's folder,
+which the instructor's program chose.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ Place = tuple[str, ...]
 
 
 def clones_of(entries: Sequence[Entry]) -> dict[Place, Path]:
-    """Return where clones are, and their .git; a clone in another is part of that one."""
+    """Return the folders that are clones, each with the path of its .git; a clone inside another is
+    part of that one."""
     found = {
         entry.path[:-1]: entry.folder
         for entry in entries
@@ -58,7 +59,7 @@ def clones_of(entries: Sequence[Entry]) -> dict[Place, Path]:
 
 
 def flat_clones(entries: Sequence[Entry]) -> dict[Place, Path]:
-    """Return the clones at the top."""
+    """Return the clones at the top, as clones_of does."""
     return {place: path for place, path in clones_of(entries).items() if len(place) == 1}
 
 
@@ -71,15 +72,15 @@ def assignment_prefix(
     logins: Iterable[str] = (),
     candidates: Iterable[str] = (),
 ) -> str:
-    """Return what clones' names begin with before the login; empty if that is not clear.
+    """Return what clones' names begin with before the login; empty if they have nothing in common.
 
-    If logins are known, the prefix that fits most of them is taken; else the folder's name, one of
-    the candidates, or what the names share.
+    It is the prefix that leaves most known logins; if it leaves none, the first that a name has of
+    the folder's name and the candidates; else what all names begin with, up to a hyphen.
 
     Args:
-        names: of clones, sorted.
-        logins: of the class, without case.
-        candidates: other possible prefixes.
+        names: names of the clones, sorted, one or more.
+        logins: logins of the class, without case.
+        candidates: other possible prefixes, the likeliest first.
     """
     said = folder_name.removesuffix(_CLASSROOM_FOLDER)
     first, last = names[0], names[-1]  # of sorted names all share what these two do
@@ -122,8 +123,8 @@ def _unclear(places: Sequence[Place]) -> UserError:
 
 
 def _student_part(places: Sequence[Place], context: CollectionContext) -> int:
-    """Return which part of the clones' paths, all equally long, names the student. Raises
-    UserError."""
+    """Return the index of the part of the clones' paths, which are equally long, that is the
+    student. Raises UserError if that is not clear."""
     count = len(places[0])
     values = [{place[part] for place in places} for part in range(count)]
     known = [sum(folded(value) in context.logins for value in of_part) for of_part in values]
@@ -150,7 +151,7 @@ def person_of(login: str) -> Person:
 
 
 def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Place, list[Entry]]:
-    """Return the entries below each folder, with paths relative to it."""
+    """Return the entries below each of the folders, with paths relative to it."""
     found: dict[Place, list[Entry]] = {folder: [] for folder in folders}
     depths = sorted({len(folder) for folder in found})
     for entry in entries:
@@ -163,7 +164,8 @@ def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Pl
 
 
 def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str) -> list[Problem]:
-    """Return a problem for each entry that is neither in one of these folders nor above one."""
+    """Return a problem for each entry that is neither in one of these folders nor above one, but
+    none for what is below such an entry. expected: what it should be."""
     taken = set(folders)
     above = {folder[:depth] for folder in taken for depth in range(len(folder))}
     told: set[Place] = set()
@@ -178,8 +180,8 @@ def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str)
 
 
 def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: int) -> list[Place]:
-    """Return folders at a depth that are clones, or lie next to clones, as if a clone had lost
-    its .git."""
+    """Return the folders at a depth that are clones, or that lie next to one and so may be a clone
+    without its .git; sorted."""
     found = {place for place in clones if len(place) == depth}
     parents = {place[:-1] for place in found}
     beside = {
@@ -204,7 +206,7 @@ def _is_other_server(repository: Path) -> bool:
 
 
 def match_github_classroom(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Return the names of clones at the top; none if most are another server's."""
+    """Return the names of clones at the top; none if most are from a server other than GitHub's."""
     del context
     flat = flat_clones(entries)
     elsewhere = sum(map(_is_other_server, flat.values()))
@@ -235,14 +237,14 @@ def read_github_classroom(entries: Sequence[Entry], context: CollectionContext) 
 
 
 def match_gitlab(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Return the names at the top that are clones or have some."""
+    """Return the names of entries at the top that are clones or contain some."""
     del context
     return {place[0] for place in clones_of(entries)}
 
 
 def _student_places(entries: Sequence[Entry], clones: Iterable[Place]) -> list[Place]:
-    """Return the students' folders at the top: their clones, or the folder itself if it has no
-    clone or other files next to one."""
+    """Return the students' places if folders at the top are the students: the clones in a folder,
+    or the folder itself if it has no clone, or other files next to one."""
     of_top: dict[str, list[Place]] = {}
     for place in clones:
         of_top.setdefault(place[0], []).append(place)
@@ -256,8 +258,8 @@ def _student_places(entries: Sequence[Entry], clones: Iterable[Place]) -> list[P
 
 
 def read_gitlab(entries: Sequence[Entry], context: CollectionContext) -> Layout | None:
-    """Read clones of a GitLab group. Raises UserError if it is not clear which part of the paths
-    names the student."""
+    """Read clones of a GitLab group; None if there are none. Raises UserError if it is not clear
+    which part of their paths is the student."""
     clones = clones_of(entries)
     if not clones:
         return None
@@ -268,8 +270,8 @@ def read_gitlab(entries: Sequence[Entry], context: CollectionContext) -> Layout 
     folders = (
         _student_places(entries, clones) if part == 0 else student_folders(entries, usual, depth)
     )
-    # A group's logins may well begin alike: where paths are deep only what stands in another part
-    # of them is taken off.
+    # A group's logins may well begin alike: if paths are deep, a prefix is taken off only if it is
+    # another part of them.
     others = Counter(name for place in usual for i, name in enumerate(place) if i != part)
     told = [f"{name}-" for name, _ in others.most_common()]
     names = sorted({place[part] for place in usual})

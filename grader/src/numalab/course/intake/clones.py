@@ -1,7 +1,7 @@
-"""When a clone's last commit was made, read without running anything of the repository.
+"""Find out when a clone's last commit was made, without running anything of the repository.
 
-A repository's own configuration can name programs that git starts. So git looks at the objects
-only, from an empty repository of ours; HEAD and refs are read here.
+A repository's own configuration can name programs that git starts. So git is run in an empty
+repository of numalab's and reads only the clone's objects; HEAD and refs are read here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LIMITS = ToolLimits(
 
 
 def make_empty_repository(folder: Path) -> Path:
-    """Make a folder that git takes for a repository."""
+    """Make a folder that git takes for a repository, and return it. Raises OSError."""
     (folder / "objects").mkdir(parents=True)
     (folder / "refs").mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -37,8 +37,9 @@ def make_empty_repository(folder: Path) -> Path:
 
 
 def last_commit_at(repository: Path, empty: Path) -> str | None:
-    """Return when the commit that is checked out was made, by the committer's clock, which a
-    student may set; None if that can't be read. repository: a clone's .git."""
+    """Return when the commit that is checked out was made, in ISO 8601 with a zone, by the
+    committer's date, which a student can set; None if that can't be read. repository: the clone's
+    .git; empty: what make_empty_repository made."""
     commit = _head(repository)
     if commit is None:
         return None
@@ -68,7 +69,7 @@ def _git(command: list[str], environment: dict[str, str]) -> str | None:
 
 
 def _text(path: Path) -> str:
-    """Return a file's text; empty if it can't be read."""
+    """Return a file's text; empty if it is missing, no regular file, or too large."""
     try:
         with plain_file(path) as file:
             return read_limited(file, _REFS_BYTES, path.name).decode("utf-8", "replace")

@@ -1,10 +1,10 @@
-"""Archives that are not read here, and how they become such as are.
+"""Archives that numalab does not read, and the commands that unpack them.
 
-7z and RAR have no reader in Python's library, and a program for them would run as whoever grades,
-on what a stranger has made. So they are told apart by their first bytes, which a false ending does
-not hide, and whoever sees the sentence is told the commands. (First bytes: 7zFormat.txt of the LZMA
-SDK, "Signature"; RAR 5.0 archive format, rarlab.com, "RAR 5.0 signature" and "RAR 4.x signature";
-RFC 8878, 3.1.1, of Zstandard.)
+Python's library has no reader for 7z and RAR, and a program for them would run as the instructor,
+on untrusted input. So these archives are recognized by their first bytes, which a false suffix does
+not hide, and the message about one has the commands that unpack it. (First bytes: 7zFormat.txt of
+the LZMA SDK, "Signature"; RAR 5.0 archive format, rarlab.com, "RAR 5.0 signature" and "RAR 4.x
+signature"; RFC 8878, 3.1.1, of Zstandard.)
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ HAND_IN_INSTEAD = "hand in a .zip or a .tar.gz"
 
 @dataclass(frozen=True)
 class ForeignKind:
-    """Attributes:
-    called: its name in sentences, with an article.
-    commands: that make the folder {folder} of {file}, the best first, each with its Debian
-    package.
+    """A kind of archive that is not read.
+
+    Attributes:
+        called: its name in sentences, with an article.
+        commands: commands that unpack {file} into the folder {folder}, or next to the file if it is
+            a single compressed one; the best first, each with its Debian package.
     """
 
     called: str
@@ -53,12 +55,12 @@ _SUFFIX_KINDS = {
     ".bz2": ForeignKind(_SINGLE_FILE, {"bunzip2 {file}": "bzip2"}),
     ".zst": ForeignKind(_SINGLE_FILE, {"unzstd --rm {file}": "zstd"}),
 }
-# Known, so that the message can say what to do.
+# Suffixes of these archives.
 SUFFIXES = tuple(_SUFFIX_KINDS)
 
 
 def kind_by_head(head: bytes) -> ForeignKind | None:
-    """Return the kind of a file by its first bytes; None if it is no such archive."""
+    """Return the kind of a file by its first HEAD_BYTES bytes; None if it is no such archive."""
     return next((kind for start, kind in _HEAD_KINDS.items() if head.startswith(start)), None)
 
 
@@ -67,12 +69,14 @@ def kind_by_suffix(suffix: str) -> ForeignKind | None:
 
 
 def _argument(name: str) -> str:
-    """Quote a name for a shell; FILE in place of one that can't be copied from a screen."""
+    """Quote a name for a shell; return FILE for one that can't be copied from a screen, or that
+    looks like an option."""
     return shlex.quote(name) if name.isprintable() and not name.startswith("-") else "FILE"
 
 
 def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
-    """Return the commands that unpack a file, for the instructor, each with its package."""
+    """Return the commands that unpack a file into a folder, the best first, each with its
+    package."""
     name, into = _argument(file), _argument(folder)
     return {
         command.format(file=name, folder=into): package
@@ -81,7 +85,8 @@ def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
 
 
 def explain_kind(kind: ForeignKind, name: str, folder: str) -> str:
-    """Return a sentence for the student and the instructor, without a full stop."""
+    """Return a sentence without a full stop, for the student and the instructor, on a file that is
+    not read. name: the file's; folder: where the instructor may unpack it."""
     found = commands_for(kind, name, folder)
     commands = " or ".join(f"`{command}` (package {found[command]})" for command in found)
     after = "" if kind.called == _SINGLE_FILE else f", and then `rm {_argument(name)}`"

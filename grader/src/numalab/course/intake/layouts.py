@@ -1,21 +1,21 @@
-"""How a delivery is laid out: what in it is whose.
+"""How a collection is laid out, and which of its entries are which student's.
 
-- Moodle's "Download all submissions": of each student folders NAME_NUMBER_assignsubmission_file
-  (with _onlinetext and others beside it; an underscore at the end before Moodle 4), or, without
-  "Download submissions in folders", files NAME_NUMBER_assignsubmission_file_FILE. Underscores of
-  a name are spaces there, and NUMBER is that of "Participant NUMBER" in the grading worksheet
+- Moodle's "Download all submissions": for each student folders NAME_NUMBER_assignsubmission_file
+  (and next to it _onlinetext and others; an underscore at the end before Moodle 4), or, without
+  "Download submissions in folders", files NAME_NUMBER_assignsubmission_file_FILE. Spaces of a name
+  are underscores there, and NUMBER is that of "Participant NUMBER" in the grading worksheet
   (Moodle, mod/assign/classes/downloader.php, get_student_prefix; below public/ since 5.1,
   and the same). It shows no times.
-- Canvas's "Download Submissions": files NAME_[LATE_]USER_ATTACHMENT_FILE, NAME being last and
-  first name in small letters without anything between, missing where grading is anonymous, which
-  makes USER anon_ID; NAME_[LATE_]USER_text.html and _link.html are entered text and addresses
-  (Canvas, lib/content_zipper.rb). Of a file handed in again Canvas makes kernel-1.c.
+- Canvas's "Download Submissions": files NAME_[LATE_]USER_ATTACHMENT_FILE. NAME is last and first
+  name in small letters without anything between. It is missing if grading is anonymous, and USER
+  is then anon_ID. NAME_[LATE_]USER_text.html and _link.html are entered text and addresses
+  (Canvas, lib/content_zipper.rb). A file that is handed in again is named kernel-1.c by Canvas.
 - Clones, of Classroom 50, GitHub Classroom or a GitLab group: classroom50.py, clone_layouts.py.
 - Plain: a folder or an archive for each student, named after them.
 
-One student can name a file in any of these ways. So a delivery has the layout that most of its
-entries have, unless --layout says which; what is named otherwise is told, and stays one entry's
-trouble.
+A single student can name a file in any of these ways. So a collection has the layout that most of
+its entries have, unless --layout says which; an entry that is named otherwise is reported, and no
+other entry is affected by it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _plain(entries: Sequence[Entry]) -> Layout:
     every = set(raw.values())
     for name, top in tops.items():
         called = clean_name(raw[name])
-        if called != raw[name] and called in every:  # but for blanks somebody else's
+        if called != raw[name] and called in every:  # but for blanks another student's name
             called = clean_name(re.sub(r"^\s|\s$|(?<=\s)\s", _shown_blank, raw[name]))
         person = Person(called, {})
         if top.kind == "folder":
@@ -110,7 +110,7 @@ def _moodle(entries: Sequence[Entry], context: CollectionContext) -> Layout | No
     if not files:
         return None
     delivered = []
-    # Where names are hidden all are called alike.
+    # If Moodle hides names, it gives all students the same one.
     are_hidden = len(files) > 2 and len({name for name, _ in files}) == 1
     for (name, number), found in files.items():
         notes = tuple(
@@ -129,7 +129,7 @@ def _moodle(entries: Sequence[Entry], context: CollectionContext) -> Layout | No
 
 
 def _canvas_name(file: str, graded_names: Collection[str]) -> str:
-    """Return the name that a file had before Canvas numbered it."""
+    """Return the name that a file had before Canvas numbered it, as far as that can be told."""
     first = _CANVAS_AGAIN.sub("", file)
     return first if first in graded_names or archive_suffix(first) != archive_suffix(file) else file
 
@@ -185,10 +185,13 @@ def _match_moodle(entries: Sequence[Entry], context: CollectionContext) -> set[s
 
 @dataclass(frozen=True)
 class _System:
-    """Attributes:
-    called: its name in sentences.
-    match: returns the entries at the top that are the system's, by name or content.
-    read: returns the layout; None if there is nothing to read.
+    """A course system whose collections can be read.
+
+    Attributes:
+        called: its name in sentences.
+        match: returns the names of entries at the top that are the system's, by name or content.
+        read: returns the layout; None if nothing is the system's.
+        is_of_clones: its collections are clones.
     """
 
     called: str
@@ -197,7 +200,7 @@ class _System:
     is_of_clones: bool = False
 
 
-# Of systems whose entries are the same the first one is taken.
+# The systems in the order in which they are preferred if several match the same entries.
 _SYSTEMS: Mapping[str, _System] = {
     "moodle": _System("Moodle", _match_moodle, _moodle),
     "canvas": _System("Canvas", _match_canvas, _canvas),
@@ -211,8 +214,8 @@ LAYOUTS = (*_SYSTEMS, "plain")
 
 
 def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
-    """Return what is in the only folder of a collection, as unpacking makes it; None: there is
-    more."""
+    """Return the entries in the only folder of a collection, such as unpacking makes; None if there
+    is anything else at the top."""
     tops = top_entries(entries)
     if len(tops) != 1 or next(iter(tops.values())).kind != "folder":
         return None
@@ -225,14 +228,15 @@ def _is_students(top: Entry) -> bool:
 
 
 def _system_of(entries: Sequence[Entry], context: CollectionContext) -> tuple[str, dict[str, str]]:
-    """Return the system that most entries are of, or "plain"; then also which entries are named
-    as in which system. A tie is plain, where none is lost."""
+    """Return the system that most entries are of; "plain" if no system has more entries than there
+    are others that can be students'. With "plain" also return entries that are named as a system
+    names them, each with that system."""
     fitting = {name: system.match(entries, context) for name, system in _SYSTEMS.items()}
     system = max(fitting, key=lambda name: len(fitting[name]))
     students = {name for name, top in top_entries(entries).items() if _is_students(top)}
     if len(fitting[system]) > len(students - fitting[system]):
         return system, {}
-    # A clone is told by nothing but what is in it, and a hand-in like another.
+    # Clones are recognized by their content alone, and in a plain collection are hand-ins, too.
     named = {name: fitting[name] for name in _SYSTEMS if not _SYSTEMS[name].is_of_clones}
     return "plain", {entry: system for system, names in named.items() for entry in names}
 
@@ -249,14 +253,15 @@ def _strange(name: str, system: str) -> Problem:
 def read_layout(
     entries: Sequence[Entry], context: CollectionContext, requested: str | None = None
 ) -> Layout:
-    """Return whose each entry is.
+    """Return which entries are which student's, in the collection or in its only folder.
 
     Args:
-        requested: one of LAYOUTS; None: by how most entries are named. What is named differently
-        becomes a problem.
+        requested: one of LAYOUTS; None: the layout that most entries have. Entries that are named
+            differently become problems.
 
     Raises:
-        UserError: nothing is named as requested, or it is not clear whose clones are.
+        UserError: nothing is named as requested, or it is not clear which part of the clones' paths
+            is the student.
     """
     trees = [(entries, context)]
     inside = unwrapped(entries)

@@ -1,8 +1,8 @@
-"""Times as Moodle writes them for people, in the language of whoever downloads a list.
+"""Read times as Moodle writes them for people, in the language of the user who downloads a list.
 
 `Saturday, 21 November 2026, 11:30 PM` or `segunda-feira, 14 set. 2026, 21:51`: names of months,
-days of the week and halves of the day are those of CLDR (Babel), whole or shortened. A day of the
-week has to be that of the date, so that one language's word is not read as another's.
+days of the week and halves of the day are those of CLDR (Babel), whole or abbreviated. A day of the
+week has to be that of the date, so that a word is not read as another language's.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from babel import Locale, UnknownLocaleError, localedata
 _CLOCK = re.compile(r"(?<![\d:.])(\d{1,2}) ?[:.h] ?(\d{2})(?::(\d{2}))?(?![\d:])")
 _WORD = re.compile(r"\d+|[^\W\d_][\w'\u2019./-]*")
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
-# Where numbers alone say what they are: year, month and day of Chinese, Japanese and Korean.
+# A date in Chinese, Japanese and Korean, in which signs mark year, month and day.
 _UNITS = re.compile(r"(\d{4}) ?[年년] ?(\d{1,2}) ?[月월] ?(\d{1,2}) ?[日일]")
 _MOST_LETTERS = 120
-# Of a word that may join others (21 de novembro, at, alle); a longer one has to be known.
+# The longest word that may join others (21 de novembro, at, alle); a longer one has to be known.
 _MOST_JOINING = 4
-# strftime's own, where a system has no words of its language.
+# strftime's own words, which it uses if a system has none in a language.
 _HALVES = {"am": "am", "pm": "pm"}
 
 
 def _plain(word: str) -> str:
-    """Return a word without case, full stops and blanks: `a. m.` is am."""
+    """Return a word without case, full stops and blanks: `a. m.` becomes am."""
     return re.sub(r"[\s.]", "", word).casefold()
 
 
 @dataclass(frozen=True)
 class _Names:
-    """Words of one language: months and days of the week by number, halves of the day as am or
-    pm, and fillers that may follow a time."""
+    """Words of one language, in the form of _plain: months (1 to 12) and days of the week (0 is
+    Monday), halves of the day as am or pm, and fillers that may follow a time."""
 
     months: Mapping[str, int]
     days: Mapping[str, int]
@@ -47,7 +47,7 @@ class _Names:
 def _value_by_name(
     contexts: Mapping[str, Mapping[str, Mapping[Any, str]]],
 ) -> Iterator[tuple[str, Any]]:
-    """Yield each name with its value, without the single letters of a calendar's columns."""
+    """Yield each name with its value, except single letters for the columns of a calendar."""
     for widths in contexts.values():
         for width in widths:
             if width != "narrow":
@@ -72,7 +72,8 @@ def _names(locale: str) -> _Names:
 
 
 def _hour(hour: int, half: str | None) -> int | None:
-    """Return the hour of 24. Polish packs write a half of the day next to an hour of 24."""
+    """Return the hour of 24; None for am with an hour above 12. half: am, pm or None. Polish packs
+    write a half of the day next to an hour of 24."""
     if half is None or hour > 12 or hour == 0:
         return None if half == "am" and hour else hour
     return hour % 12 + (12 if half == "pm" else 0)
@@ -89,7 +90,8 @@ def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> 
 def _parse_units(
     text: str, date: re.Match[str], clock: re.Match[str], names: _Names
 ) -> datetime | None:
-    """Parse a date in numbers with their units; a half of the day may stand before the time."""
+    """Parse a date whose numbers have units; a half of the day may stand before the time. None if
+    it is not understood."""
     between = [_plain(word) for word in _WORD.findall(text[date.end() : clock.start()])]
     halves = [names.halves[word] for word in between if word in names.halves]
     days = {names.days[word] for word in between if word in names.days}
@@ -108,8 +110,9 @@ def _parse_units(
 def parse_time(text: str, locale: str) -> datetime | None:
     """Return the time of a text in a language, without a zone; None if it is not understood.
 
-    A day, a month by its name, a year of four digits and a time are needed. Short words between
-    them are passed over, but none behind the time, where it could be a half of the day.
+    It needs a day, a month by its name, a year of four digits and a time. Short unknown words are
+    ignored, but not after the time, where a word may be a half of the day. locale: CLDR's name;
+    raises babel's UnknownLocaleError, LookupError or ValueError if there are no words for it.
     """
     text = " ".join(text[:_MOST_LETTERS].split())
     clocks = list(_CLOCK.finditer(text))
@@ -147,7 +150,7 @@ def parse_time(text: str, locale: str) -> datetime | None:
 
 
 def _locales(preferred: Iterable[str]) -> Iterator[str]:
-    """Yield the preferred locales, then every language of CLDR."""
+    """Yield the preferred locales, then all languages of CLDR."""
     yield from preferred
     for name in sorted(localedata.locale_identifiers()):
         if "_" not in name and name != "root":
@@ -155,14 +158,15 @@ def _locales(preferred: Iterable[str]) -> Iterator[str]:
 
 
 def read_times(texts: Sequence[str], preferred: Sequence[str]) -> list[datetime | None]:
-    """Return the times of a column, which is in one language; None for those not understood. ISO
-    8601 is read in every language. preferred: CLDR locales that are tried first."""
+    """Return the time of each text of a column, None if it is not understood. Those that are not in
+    ISO 8601 are read in one language, the one in which most are understood. preferred: CLDR locales
+    that are tried first. Times have a zone only if their text has one."""
     found = [_iso(text) for text in texts]
     left = [index for index, time in enumerate(found) if time is None]
     best: dict[int, datetime] = {}
     for locale in _locales(preferred) if left else ():
         try:
-            # What the first ones are not in, the others are not either.
+            # A language in which none of the first ones is understood is not the column's.
             some = left[:3]
             if not any(parse_time(texts[index], locale) for index in some):
                 continue

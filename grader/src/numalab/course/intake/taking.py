@@ -1,5 +1,5 @@
-"""Take the files of one folder for a lab: the names that the lab declares, names that stand for
-them if there is one candidate, and texts as compilers and TOML readers need them."""
+"""Take the files of one folder for a lab: those with the names that the lab declares, or that
+clearly stand for them. Texts are converted to what compilers and TOML readers need."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ from numalab.labs.kernel_names import (
 from numalab.untrusted.text_kinds import kind_of_text
 from numalab.untrusted.visible import shown
 
-# Of the handout, in a folder that was handed in whole: left out without a word.
+# Files that students get with a lab, and that are left out without a note.
 _HANDED_OUT = frozenset(
     {"readme.md", "cmakelists.txt", "lab.toml", "hints.md", "questions.toml", "driver.c",
      "phases.c", "test_driver.c", "explore.ipynb", "explore.c", "explore.toml", "first_said.json",
      "cells.json"}
 )  # fmt: skip
-# Beside a lab's kernels and a variant's: answers to a case, and what was predicted.
+# Answers to a case, which go with a lab's kernels, and predictions, which go with a variant's.
 DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
-NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})  # by themselves
+# Files that are taken, but not graded if nothing else is there.
+NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})
 _MOST_NAMED = 4
 _ENCODINGS = {
     b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }  # fmt: skip
 
-# Whether a file of a lab, by its name there, is the starting code; of a variant also by the ticket
-# that says whose it is, if there is one.
+# Tells whether a file is starting code, given its lab, its name in the lab, its content and, for a
+# variant, the ticket that says whose it is; None: there is no ticket.
 IsStarting = Callable[[Lab, str, bytes, bytes | None], bool]
 
 
 def never_starting(lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
-    """Stand in for the test for starting code where there is none to compare with."""
+    """Return False: the IsStarting for when there is no starting code to compare with."""
     del lab, name, content, ticket
     return False
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is taken of a student's files for one lab. files: contents by name; notes: what was
-    left out or changed, a sentence each."""
+    """What is taken of a student's files for one lab. files: contents by the lab's names; notes:
+    what was left out or changed, a sentence each."""
 
     lab: Lab
     files: Mapping[str, bytes]
@@ -61,8 +62,8 @@ class Chosen:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """Languages of the kernels; without a kernel the lab's first language, in which the
-        other files are graded."""
+        """The kernels' languages; without a kernel the lab's first language, in which the other
+        files are graded."""
         found = tuple(
             language for language in self.lab.languages if KERNEL_FILES[language] in self.files
         )
@@ -78,7 +79,7 @@ class Chosen:
         return total.hexdigest()
 
     def is_all_starting(self, is_starting: IsStarting, ticket: bytes | None) -> bool:
-        """Tell whether everything that is graded of it is starting code."""
+        """Tell whether all files that are graded are starting code. ticket: as for IsStarting."""
         graded = {name: of for name, of in self.files.items() if name not in NOT_GRADED}
         return all(is_starting(self.lab, name, of, ticket) for name, of in graded.items())
 
@@ -88,19 +89,21 @@ def kernels_of(lab: Lab) -> tuple[str, ...]:
 
 
 def graded_names(lab: Lab) -> tuple[str, ...]:
-    """Return the files that are taken for a lab, kernels first and explanations last."""
+    """Return the names of the files that are taken for a lab, kernels first and the explanation
+    last."""
     own = (TICKET, PREDICTIONS) if lab.is_variant else (DIAGNOSIS,)
     declared = (*kernels_of(lab), *(file.name for file in lab.files))
     return tuple(dict.fromkeys((*declared, *own, explanation.FILE)))
 
 
 def matches_name(name: str, names: Iterable[str]) -> bool:
-    """Tell whether a file may be taken as one of these names."""
+    """Tell whether a file may be taken as one of these: it has that name, in whatever case, or that
+    of a copy."""
     return any(folded(name) == folded(one) or is_copy_name(name, one) for one in names)
 
 
 def join_names(names: Iterable[str]) -> str:
-    """Join a few names by "and", in order; of many the first, and how many more."""
+    """Join names, one or more, by "and", in order; of many only the first, and how many more."""
     first, *others = sorted(names)
     more = len(others) + 1 - _MOST_NAMED
     listed = " and ".join([first, *others[: _MOST_NAMED - 1]])
@@ -108,6 +111,7 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def list_some(names: Sequence[str]) -> str:
+    """Join names by commas; of many only the first, and how many more."""
     more = len(names) - _MOST_NAMED
     listed = ", ".join(names[:_MOST_NAMED])
     return f"{listed} and {more} more" if more > 0 else listed
@@ -121,8 +125,8 @@ def describe_entry(entry: Entry) -> str:
 
 
 def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
-    """Return a file's text as compilers and TOML readers need it, and what was changed or is odd
-    in it. Raises Refused."""
+    """Return a file's text as compilers and TOML readers need it, in UTF-8 with Unix line ends; and
+    sentences on what was changed or is odd in it. Raises Refused, and OSError."""
     name = shown(entry.name)
     if entry.refused or entry.opener is None:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")
@@ -160,7 +164,8 @@ def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
 
 
 def ticket_of(files: Sequence[Entry]) -> bytes | None:
-    """Return what says whose variant a folder's files are, if it can be read."""
+    """Return the ticket among a folder's files, which says whose variant they are; None if there is
+    none, or it is refused."""
     entry = next((one for one in files if folded(one.name) == folded(TICKET)), None)
     try:
         return None if entry is None else content_of(entry)[0]
@@ -169,8 +174,8 @@ def ticket_of(files: Sequence[Entry]) -> bytes | None:
 
 
 def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
-    """Return names that may have been meant to be the required one: as sources in its language
-    are named, or misspelt."""
+    """Return names of files that may be meant for the required one: they are like it, or those of
+    sources in its language, or misspelt."""
     stem, _, suffix = required.rpartition(".")
     like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
     names = [entry.name for entry in files if entry.name != required]
@@ -188,8 +193,8 @@ def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
 def suggest_files(
     required: str, files: Sequence[Entry], but: Iterable[str] = ()
 ) -> tuple[str, list[str]]:
-    """Return a sentence on files that may have been meant, empty if there are none; and their
-    names."""
+    """Return a sentence on files that may be meant for the required one, empty if there are none;
+    and their names. but: names that are not suggested."""
     near = [name for name in _similar_names(required, files) if name not in but]
     if not near:
         return "", []
@@ -204,7 +209,15 @@ def suggest_files(
 
 @dataclass
 class _Folder:
-    """A folder from which files are taken. mentioned: names of files that a sentence is about."""
+    """A folder from which files are taken.
+
+    Attributes:
+        files: the entries directly in it, except folders.
+        ticket: as for IsStarting.
+        taken: contents taken so far, by the lab's names.
+        sentences: what the student is told of them.
+        mentioned: names of files that a sentence is about, or that are taken.
+    """
 
     lab: Lab
     files: Sequence[Entry]
@@ -215,7 +228,8 @@ class _Folder:
     mentioned: set[str] = field(default_factory=set)
 
     def _read(self, entries: Sequence[Entry]) -> dict[Entry, tuple[bytes, tuple[str, ...]]]:
-        """Return the texts that can be read; a sentence says why others can't."""
+        """Return the texts that can be read, with sentences on each; why others can't be is added
+        to `sentences`."""
         found = {}
         for entry in entries:
             try:
@@ -228,7 +242,7 @@ class _Folder:
         return self.is_starting(self.lab, name, content, self.ticket)
 
     def take(self, name: str) -> None:
-        """Take the file of this name, or the one that stands for it."""
+        """Take the file of this name, or the copy that stands for it, if it is clear which."""
         exact = [e for e in self.files if e.name == name]
         copies = [e for e in self.files if is_copy_name(e.name, name)]
         entries = [*exact, *copies]
@@ -262,8 +276,8 @@ class _Folder:
 def take_files(
     lab: Lab, files: Sequence[Entry], is_starting: IsStarting, ticket: bytes | None
 ) -> tuple[Chosen | None, list[str]]:
-    """Return what is taken of a folder's files; None, and why, if that is nothing. ticket: says
-    whose variant they are."""
+    """Return what is taken of a folder's files, None if nothing is graded of it; and its notes, or
+    why nothing is. ticket: as for IsStarting."""
     folder = _Folder(lab, files, is_starting, ticket)
     for name in graded_names(lab):
         folder.take(name)

@@ -1,8 +1,7 @@
-"""Entries of a collection that can be read: folders here, archives in archives.py.
+"""Entries of a collection, and how folders are read; archives.py reads archives.
 
 All of it is untrusted: links are never followed, special files never opened, and a path that climbs
-out of its tree is refused. Nothing is unpacked; a file is read with a limit that is counted while
-reading.
+out of its tree is refused. Nothing is unpacked, and limits are checked while a file is read.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ from numalab.files import NotPlain
 from numalab.untrusted.visible import shown
 from numalab.words import bytes_allowed
 
-# Deeper than any hand-in; a folder below it is not looked into.
+# Deeper than any hand-in; a folder at this depth is not read.
 MAX_DEPTH = 16
-# Below one folder at the top of a delivery: a student's. A clone with its tools has a thousand.
+# Below one folder at the top of a collection, a student's. A clone with its tools has a thousand.
 MOST_ENTRIES = 20_000
-# In bytes of UTF-8, as file systems have it (NAME_MAX, PATH_MAX).
+# In bytes of UTF-8, as file systems limit them (NAME_MAX, PATH_MAX).
 _MOST_NAME, _MOST_PATH = 255, 4096
 # Left by systems and editors; nobody means to hand these in.
 IGNORED_FOLDERS = frozenset({"__macosx", "__pycache__", ".ipynb_checkpoints"})
-# Made by tools, in a student's copy of the kit among others, and too large to be looked through.
+# Made by tools, as in a student's copy of numalab, and too large to be read.
 MADE_FOLDERS = frozenset({"build", ".venv", "node_modules"})
 IGNORED_FILES = frozenset({".ds_store", "thumbs.db", "desktop.ini"})
 GIT = ".git"
 
 
 class Refused(Exception):
-    """Something in a collection is not taken; the message says why, to the student."""
+    """Something in a collection is not taken. The message tells the student why."""
 
 
 EntryKind = Literal["file", "folder", "link", "special"]
@@ -52,13 +51,15 @@ Opener = Callable[[], AbstractContextManager[Readable]]
 
 @dataclass(frozen=True)
 class Entry:
-    """Attributes:
-    path: parts below the tree's root, in Unicode's composed form (NFC), in which the same name
-        is
-    the same on every system.
-    refused: why it must not be read, to follow its name in a sentence; empty: it may be.
-    opener: opens a file for reading; None: it can't be.
-    folder: path of a folder on disk.
+    """A file, folder or other entry of a folder or an archive.
+
+    Attributes:
+        path: the parts of its path below the tree's root, in Unicode's composed form (NFC), in
+            which a name is the same on every system.
+        refused: why it is not read, as words that follow its name in a sentence; empty: it may be
+            read.
+        opener: opens a file for reading, and may raise Refused; None: it can't be opened.
+        folder: path of a folder on disk; None for other entries.
     """
 
     path: tuple[str, ...]
@@ -77,8 +78,8 @@ def nfc(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a name without case and with plain blanks: the same for names that a person or a
-    file system takes for the same."""
+    """Return a name without case and with plain blanks, so that names that a person or a file
+    system takes for the same are equal."""
     return nfc(" ".join(nfc(text).split()).casefold())
 
 
@@ -88,8 +89,8 @@ def letters(text: str) -> str:
 
 
 def is_ignored(path: tuple[str, ...]) -> bool:
-    """Tell whether nobody meant to hand an entry in: macOS's resource forks ("._x" and
-    __MACOSX), what file managers and editors leave, a repository's inside."""
+    """Tell whether an entry is not meant to be handed in: macOS's resource forks ("._x" and
+    __MACOSX), what file managers and editors leave, or the inside of a repository."""
     *folders, name = path
     return (
         name.startswith("._")
@@ -100,8 +101,8 @@ def is_ignored(path: tuple[str, ...]) -> bool:
 
 
 def safe_path(name: str) -> tuple[str, ...]:
-    """Return the parts of a path of an archive, which Windows may have written. Raises Refused,
-    whose message goes on from the name."""
+    """Return the parts of a path in an archive, which Windows may have written. Raises Refused,
+    whose message is to follow the name in a sentence."""
     if len(name.encode(errors="replace")) > _MOST_PATH:
         raise Refused("has a name that is too long")
     text = nfc(name.replace("\\", "/"))
@@ -118,12 +119,13 @@ def safe_path(name: str) -> tuple[str, ...]:
 
 
 def last_part(name: str) -> str:
-    """Return the name of an entry whose path is refused."""
+    """Return the last part of a path that safe_path refuses; "?" if there is none."""
     return name[-_MOST_PATH:].replace("\\", "/").rstrip("/").rpartition("/")[2][:_MOST_NAME] or "?"
 
 
 def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
-    """Return the rest of a file. Raises Refused if it is longer than most_bytes."""
+    """Return the rest of a file. Raises Refused if it is longer than most_bytes, and OSError. name:
+    for the message."""
     data = bytearray()
     while len(data) <= most_bytes:
         part = file.read(most_bytes + 1 - len(data))
@@ -134,7 +136,7 @@ def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
 
 
 def plain_file(path: Path) -> IO[bytes]:
-    """Open a file as files.plain_file does. Raises Refused."""
+    """Open a regular file, and never through a link, as files.plain_file does. Raises Refused."""
     try:
         return files.plain_file(path)
     except FileNotFoundError as error:
@@ -152,9 +154,9 @@ def _kind(entry: os.DirEntry[str]) -> EntryKind:
 
 
 def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
-    """Yield all entries of a folder in order of their names, folders before what is in them.
-    What can't be read becomes a refused entry, and so does the rest of a folder at the top that
-    has more than `most` entries. Raises OSError for the folder itself."""
+    """Yield all entries of a folder in order of their names, folders before what is in them. A
+    folder that can't be read gets a refused entry, and so does the rest of a folder at the top with
+    more than `most` entries. Raises OSError if the folder itself can't be read."""
     for top in _listed(root, ()):
         yield top
         for number, entry in enumerate(_walk_below(top)):
@@ -166,7 +168,8 @@ def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
 
 
 def _listed(folder: Path, folders: tuple[str, ...]) -> list[Entry]:
-    """Return what is in a folder itself. Raises OSError."""
+    """Return the entries directly in a folder, without ignored ones. folders: its path in the tree.
+    Raises OSError."""
     with os.scandir(folder) as scanned:
         listed = sorted(scanned, key=lambda entry: entry.name)
     entries = []

@@ -1,4 +1,4 @@
-"""What a layout finds in a collection, whatever system made it."""
+"""What a layout finds in a collection, regardless of the system that made it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ NOTHING = "Nothing was handed in."
 
 @dataclass(frozen=True)
 class StudentUpload:
-    """One student's entries of a collection.
+    """The entries of a collection that are one student's.
 
     Attributes:
-        source: the entry's name, or what the student's entries begin with.
-        entries: with paths below it.
-        repository: of a clone.
-        handed_in_at: by the student list, maybe without a zone.
-        is_missing: the student is in a list only.
+        source: the name or path of the student's entry, or what the student's entries begin with.
+        entries: the entries, with paths below the student's folder.
+        notes: sentences for the student.
+        repository: path of a clone's .git; None if it is no clone.
+        handed_in_at: the time in the list of the class, maybe without a zone; None: there is none.
+        is_missing: the student is only in a list, and has no entries.
     """
 
     source: str
@@ -38,12 +39,12 @@ class StudentUpload:
 
 @dataclass(frozen=True)
 class Layout:
-    """Whose the entries of a collection are.
+    """Which entries of a collection are which student's.
 
     Attributes:
-        name: the system's, as --layout takes it.
-        uploads: one for each student.
-        problems: entries that are no student's.
+        name: the layout's name, as --layout takes it.
+        uploads: one for each student's place; a student may have several.
+        problems: entries that are no student's, and what else the instructor should know.
     """
 
     name: str
@@ -56,10 +57,10 @@ class CollectionContext:
     """What is known of a collection besides its entries.
 
     Attributes:
-        name: the collection's.
-        graded_names: files that are graded.
-        logins: of the class, without case, if a list has them.
-        is_lab: tells whether a name is a lab's.
+        name: the collection's name, without an archive's suffix.
+        graded_names: names of files that are graded.
+        logins: logins of the class, without case, as far as a list has them.
+        is_lab: tells whether a folder's name is a lab's.
     """
 
     name: str
@@ -69,7 +70,7 @@ class CollectionContext:
 
 
 def top_entries(entries: Sequence[Entry]) -> dict[str, Entry]:
-    """Return the entries at the top, by name; an archive need not list its folders."""
+    """Return the entries at the top, by name. Folders that an archive does not list are added."""
     found: dict[str, Entry] = {}
     for entry in entries:
         if len(entry.path) == 1:
@@ -80,7 +81,7 @@ def top_entries(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def entries_by_top(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """Return what is in the folders at the top, by their names."""
+    """Return the entries in each folder at the top, by its name, with paths below it."""
     found: dict[str, list[Entry]] = {}
     for entry in entries:
         if len(entry.path) > 1:
@@ -89,6 +90,6 @@ def entries_by_top(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def unassigned(entry: Entry, expected: str) -> Problem:
-    """Return the problem of an entry that is no student's."""
+    """Return the problem of an entry that is no student's. expected: what it should be."""
     name = shown("/".join(entry.path))
     return Problem(name, f"{name} {entry.refused or f'is not {expected}'}.")

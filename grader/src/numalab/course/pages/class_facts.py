@@ -1,5 +1,5 @@
-"""Count what a class's results say together: criteria, nodes, and what kept from grading. Pure
-functions over a standing."""
+"""Count what a class's results say together: by criterion, by machine, and what prevented gradings.
+Pure functions of a standing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numalab.course.records import Attempt, AttemptState
 from numalab.judging.verdict import CriterionVerdict, Status, read_verdict
 from numalab.labs.declaration import Lab
 
-# A node is called noisy where so many timed criteria or more were looked at, so large a share of
-# them or a larger one stayed open, and that is so many times the share on all other nodes.
+# A machine is called noisy if at least LEAST_TIMED criteria of time were judged on it, at least
+# NOISY_SHARE of them are undecided, and that is at least NOISY_TIMES the share on all others.
 LEAST_TIMED, NOISY_SHARE, NOISY_TIMES = 10, 0.10, 2.0
 
 
@@ -23,9 +23,11 @@ class CriterionFacts:
     """A criterion over the class.
 
     Attributes:
-        lower_bound, upper_bound: of the value; None where there is none.
-        counts: students by status over all machines.
-        values: of those who have one.
+        max_points: the points that it can give, as its lab declares them.
+        unit: the value's unit; may be empty.
+        lower_bound, upper_bound: bounds of the value; None if there is none.
+        counts: numbers of students, by status over all machines.
+        values: one for each student who has a value.
         failures: the first failure of each student who fails it.
     """
 
@@ -41,21 +43,23 @@ class CriterionFacts:
 
     @property
     def decided(self) -> int:
+        """Number of students who pass or fail it."""
         return self.counts["pass"] + self.counts["fail"]
 
     @property
     def failed_share(self) -> float:
+        """Share of those students who fail it, 0 to 1."""
         return self.counts["fail"] / self.decided if self.decided else 0.0
 
     @property
     def nobody_passes(self) -> bool:
-        """False also if no student could be graded on it, which says nothing."""
+        """Whether some students fail it and none passes; False if it is decided for none."""
         return self.decided > 0 and not self.counts["pass"]
 
 
 @dataclass(frozen=True)
 class Seat:
-    """A student in a lab. statuses: by criterion; empty without a result."""
+    """A student in a lab. statuses: over all machines, by criterion; empty without a result."""
 
     row: StandingRow
     statuses: Mapping[str, Status]
@@ -63,7 +67,7 @@ class Seat:
 
 @dataclass(frozen=True)
 class LabFacts:
-    """A lab over the class; its criteria are in the lab's order."""
+    """A lab, or a variant, over the class; its criteria are in the lab's order."""
 
     name: str
     seats: Sequence[Seat]
@@ -71,7 +75,7 @@ class LabFacts:
 
     @property
     def shares(self) -> list[float]:
-        """Shares of the lab's points, of students who have a grade."""
+        """The shares of the lab's points that students have who have a grade."""
         return [
             row.points / row.max_points
             for row in (seat.row for seat in self.seats)
@@ -81,13 +85,15 @@ class LabFacts:
 
 @dataclass
 class NodeGradings:
-    """What was graded on a node.
+    """What was graded on a machine.
 
     Attributes:
-        graded: gradings that came to an end.
-        timed: criteria of time that they checked.
-        undecided: how many of those were not decided.
-        ended: other attempts by state.
+        name: the machine's name; empty if not known.
+        type: its type in words (node_type); empty if not known.
+        graded: number of attempts that ended with a result.
+        timed: number of criteria of time in them, except those that are not gradable or errors.
+        undecided: how many of these are undecided.
+        ended: numbers of other attempts, by state.
     """
 
     name: str
@@ -104,10 +110,15 @@ class NodeGradings:
 
 @dataclass(frozen=True)
 class ClassFacts:
-    """Attributes:
-    mixed: rows whose gradings ran on different types of node, with the types.
-    ended: attempts by state, graded ones too.
-    unsandboxed: number of gradings without a sandbox.
+    """What a class's results say together.
+
+    Attributes:
+        labs: by name, variants that are parts of grades included.
+        nodes: the machines, those with the largest share of undecided criteria first.
+        noisy: the noisy ones of them.
+        mixed: rows whose gradings ran on different types of machines, with the types.
+        ended: numbers of attempts by state, graded ones included.
+        unsandboxed: number of gradings without a sandbox.
     """
 
     labs: Sequence[LabFacts]
@@ -127,7 +138,8 @@ class ClassFacts:
 
     @property
     def types(self) -> dict[str, Counter[str]]:
-        """Numbers of nodes and gradings by type of node, the most used first."""
+        """For each type of machine the numbers of machines ("nodes") and of gradings ("graded"),
+        the most used type first."""
         found: dict[str, Counter[str]] = {}
         for node in self.nodes:
             if node.type:
@@ -136,19 +148,19 @@ class ClassFacts:
 
     @property
     def undecided_rows(self) -> list[StandingRow]:
-        """Rows of grades with undecided points."""
+        """Rows of labs with undecided points."""
         return [row for row in self.rows if row.undecided and not row.is_part]
 
     @property
     def ungraded_rows(self) -> list[StandingRow]:
-        """Rows that are handed in and have no grade."""
+        """Rows of labs that are handed in and have no grade."""
         return [
             row for row in self.rows if row.is_handed_in and row.points is None and not row.is_part
         ]
 
 
 def rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
-    """Return each student's rows by lab, in order of names."""
+    """Return each student's rows, by lab; students are ordered by name."""
     found: dict[str, dict[str, StandingRow]] = {}
     names: dict[str, tuple[str, str]] = {}
     for row in rows:
@@ -158,15 +170,15 @@ def rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]
 
 
 def attempts_of(row: StandingRow) -> Iterator[Attempt]:
-    """Yield the attempt that counts and all others."""
+    """Yield a row's attempts, the one that counts first."""
     if row.attempt is not None:
         yield row.attempt
     yield from row.others
 
 
 def _value(same: Iterable[CriterionVerdict]) -> float | None:
-    """Return a criterion's value: on the node itself if it has one there, else on the first
-    machine."""
+    """Return a criterion's value: on the machine itself if it has one there, else on the first VM;
+    None if it has none."""
     found = [place for place in same if place.value is not None]
     return min(found, key=lambda one: one.where != "here").value if found else None
 
@@ -227,8 +239,8 @@ def _nodes(attempts: Iterable[Attempt]) -> list[NodeGradings]:
 
 
 def _noisy(nodes: Sequence[NodeGradings]) -> list[NodeGradings]:
-    """Return the nodes on which much more is undecided than on the others; of a single node,
-    more than usual."""
+    """Return the machines on which much more is undecided than on the others; a single machine if
+    more than usual is."""
     timed, still_open = sum(node.timed for node in nodes), sum(node.undecided for node in nodes)
     found = []
     for node in nodes:
@@ -241,7 +253,7 @@ def _noisy(nodes: Sequence[NodeGradings]) -> list[NodeGradings]:
 
 
 def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
-    """Count a standing's results. labs: those of numalab; the standing may name others."""
+    """Count a standing's results. labs: those that numalab has; the standing may have others."""
     by_lab: dict[str, list[StandingRow]] = {}
     rows = list(standing.rows_with_variants)
     for row in rows:

@@ -1,5 +1,5 @@
-"""The class's pages: a summary with all that needs somebody and every student and criterion, and
-one page per lab. Pure: a standing in, text out."""
+"""The class's pages: a summary, with what needs an instructor and with every student and criterion,
+and one page per lab. Pure functions from a standing to text."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def script() -> Markup:
 
 
 def digest_of(text: str) -> str:
-    """Return a text's digest as a Content-Security-Policy names it."""
+    """Return a text's digest in the form of a Content-Security-Policy."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
@@ -64,7 +64,7 @@ STATUSES: tuple[Status, ...] = ("pass", "fail", "not_gradable", "inconclusive", 
 
 @dataclass(frozen=True)
 class _GradeCell:
-    """A grade in the grid. kind: a style; marks: letters beside it."""
+    """A grade in the grid. kind: the cell's style; marks: letters next to the grade."""
 
     kind: str
     text: str
@@ -122,7 +122,8 @@ def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
 
 
 def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
-    """Yield what an instructor should look at: a sentence, and where on the page it is told."""
+    """Yield what needs an instructor's attention: a sentence, and the anchor of the section on
+    it."""
     if facts.ungraded_rows:
         yield (
             f"{words.count(len(facts.ungraded_rows), 'submission')} without a grade.",
@@ -180,7 +181,8 @@ def _criteria(
 def _mistakes(
     facts: ClassFacts, labs: Mapping[str, Lab]
 ) -> Iterator[tuple[Mistake, str, str, str]]:
-    """Yield mistakes with the lab's title, its link, and how many fail it of how many."""
+    """Yield mistakes, each with the lab's title, a link to its page, and how many of those decided
+    fail by it."""
     for one in mistakes(facts.criteria):
         lab = one.criterion.lab
         told = f"{one.failed} of {one.criterion.decided}"
@@ -190,7 +192,8 @@ def _mistakes(
 def _parts(
     standing: Standing,
 ) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
-    """Yield for each student a row, its link, the sum, and what each part gives over all labs."""
+    """Yield for each student one row, a link to the student's page, the sum of points, and what
+    each part gives over all labs. Nothing if grades have no parts."""
     for of in rows_by_student(standing.rows) if standing.parts else ():
         rows = list(of.values())
         cells = part_sums(added_up(rows), standing.parts)
@@ -200,8 +203,9 @@ def _parts(
 def _alike(
     standing: Standing, labs: Mapping[str, Lab], alike: Iterable[EqualKernels]
 ) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
-    """Yield groups of the same students, those with most kernels first: names and links as far
-    as the standing has them, what their kernels are equal to, and where."""
+    """Yield groups of students with equal kernels, those with most kernels first: the students'
+    names and links (the id and an empty link if the standing does not have one), what their kernels
+    are equal to, and the labs and languages."""
     by_id = {row.student.id: row for row in standing.rows}
     found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in alike:
@@ -218,7 +222,7 @@ def _alike(
 def _grid(
     standing: Standing, labs: Sequence[str]
 ) -> Iterator[tuple[StandingRow, list[_GradeCell], str]]:
-    """Yield for each student a row, cells by lab, and the sum."""
+    """Yield for each student one row, the cells of the labs, and the sum of points."""
     for of in rows_by_student(standing.rows):
         rows = list(of.values())
         yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
@@ -230,7 +234,8 @@ def class_page(
     labs: Mapping[str, Lab],
     alike: Sequence[EqualKernels] = (),
 ) -> str:
-    """Return the class's page. Whatever comes from a student is text in it, never markup."""
+    """Return the class's page as HTML. Whatever comes from a student is text in it, never
+    markup."""
     days = progress(standing)
     most: dict[str, float] = {}  # a variant that is a part is in its lab's points
     for row in standing.rows:
@@ -306,10 +311,14 @@ def class_page(
 
 @dataclass(frozen=True)
 class _CriterionPart:
-    """Attributes:
-    counts: by status, in order.
-    values: what is measured and how it is distributed; empty if nothing is.
-    bound_text: the criterion's bound; empty if it has none.
+    """A criterion on a lab's page.
+
+    Attributes:
+        points: the points that it can give.
+        counts: each status with its number of students, in order.
+        picture: the distribution of the values; empty if they are all equal, or there are none.
+        values: the distribution in words; empty if there are no values.
+        bound_text: the criterion's bound; empty if it has none.
     """
 
     name: str
@@ -341,7 +350,8 @@ def _criterion_part(criterion: CriterionFacts, number: int) -> _CriterionPart:
 def _cells(
     lab: LabFacts, part_names: Sequence[PartName]
 ) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None], Markup]]:
-    """Yield for each student a row, its link, points, parts and cells."""
+    """Yield for each student the row, a link to the student's page, the points, the parts, and the
+    criteria's cells."""
     names = [criterion.name for criterion in lab.criteria]
     for seat in lab.seats:
         link = student_link(seat.row, "../")
@@ -352,7 +362,7 @@ def _cells(
 
 
 def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
-    """Return a lab's page of the class, with every student and criterion."""
+    """Return the class's page of a lab as HTML, with every student and criterion."""
     title, shares = lab_title(lab.name, labs), lab.shares
     has = {part.name for seat in lab.seats for part in seat.row.parts}
     part_names = [name for name in standing.parts if name in has]

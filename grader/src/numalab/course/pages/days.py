@@ -1,5 +1,5 @@
-"""How a class got on over the days: what was handed in, and what the best of it was worth until
-then; as figures and as a small picture. Pure."""
+"""A class's progress over the days: what was handed in, and what the best of it was worth by then,
+as figures and as a small picture. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.pages.class_facts import attempts_of
 from numalab.course.records import Attempt
 
-MOST_BARS = 60  # of a picture; with more days one stands for several
-# px: of the picture, of a panel in it, and of what stands beside and below it
+MOST_BARS = 60  # of a picture; with more days, a bar stands for several of them
+# px: the picture's width, a panel's height, the margins left and right, and the heights of the gap
+# above a panel and of the line at the bottom
 _WIDTH, _PANEL, _LEFT, _MARGIN, _GAP, _FOOT = 640, 84, 44, 8, 30, 22
 _HEIGHT = 2 * _PANEL + 2 * _GAP + _FOOT
 
 
 @dataclass(frozen=True)
 class Days:
-    """Some days of a course.
+    """One or more days of a course.
 
     Attributes:
         first: the first of these days.
         days: their number.
-        handed_in: hand-ins on them.
-        reached: the class's points at their end, as a share of all points, 0 to 1.
+        handed_in: number of hand-ins on them.
+        reached: the points of the class's best gradings by their end, as a share of all that
+            kernels and variants can give, 0 to 1.
     """
 
     first: date
@@ -45,7 +47,8 @@ class Days:
 
 
 def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
-    """Return times by student, lab and digest; if only a grading is known, when that began."""
+    """Return the times of hand-ins, by student, lab and digest. A hand-in of which only a grading
+    is known has the time at which that began."""
     found = {(one.student_id, one.lab, one.digest): one.handed_in_at for one in standing.handed_in}
     for row in standing.rows_with_variants:
         for attempt in attempts_of(row):
@@ -55,7 +58,7 @@ def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
 
 
 def _share(attempt: Attempt) -> float:
-    """Return the share of the points that can be earned, in the better language."""
+    """Return the points over those that can be earned, in the better language; 0 if none can."""
     shares = [
         result["points"] / earnable_points(result)
         for result in attempt.results
@@ -67,7 +70,8 @@ def _share(attempt: Attempt) -> float:
 def _gains(
     row: StandingRow, times: dict[tuple[str, str, str], datetime]
 ) -> Iterator[tuple[date, float]]:
-    """Yield the day of each graded hand-in, and by how many points it is better than all before."""
+    """Yield for each grading the day of its hand-in, and by how many points it is better than all
+    before. times: those of all hand-ins."""
     graded = [one for one in attempts_of(row) if one.state == "graded"]
     best = 0.0
     for attempt in sorted(graded, key=lambda one: (times[one.target.files], one.number)):
@@ -77,7 +81,8 @@ def _gains(
 
 
 def progress(standing: Standing) -> list[Days]:
-    """Return the days from the first to the last hand-in in equal steps; none without a hand-in."""
+    """Return the days from the first to the last hand-in in equal steps, at most MOST_BARS of them;
+    none without a hand-in."""
     times = _hand_in_times(standing)
     if not times:
         return []
@@ -124,7 +129,8 @@ def _panel(top: float, most: str, title: str) -> Iterator[Markup]:
 
 
 def picture(days: Sequence[Days], name: str) -> Markup:
-    """Draw a class's progress as SVG. days: one or more; name: a unique prefix of its ids."""
+    """Draw a class's progress as SVG. days: one or more; name: a prefix of its ids, unique on the
+    page."""
     step = (_WIDTH - _LEFT - _MARGIN) / len(days)
     most = max(one.handed_in for one in days)
     per = "day" if days[0].days == 1 else f"{days[0].days} days"

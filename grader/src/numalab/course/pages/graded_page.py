@@ -1,4 +1,4 @@
-"""Draw the page of one grading from its records, if none was drawn when it was graded."""
+"""Draw the page of an attempt that was judged again from its records, if it has no page yet."""
 
 from __future__ import annotations
 
@@ -27,8 +27,19 @@ AGAIN = (
 def drawn_page(
     course: CourseFolder, installation: Installation, labs: Mapping[str, Lab], attempt: Attempt
 ) -> str | None:
-    """Draw the page of an attempt that was judged again; None if its rules are no longer the
-    present ones, or its records can't be read. Raises NumalabError."""
+    """Return the page of an attempt that was judged again.
+
+    Args:
+        labs: the labs that numalab has, variants included.
+
+    Returns:
+        None if the page can't be drawn: the attempt is not complete, numalab does not have its lab,
+        it was judged by other than the present rules, or its records can't be read.
+
+    Raises:
+        NumalabError: its attempt.json is damaged.
+        OSError: numalab's own files can't be read.
+    """
     item = attempt.target
     folder = course.attempt(item, attempt.number)
     whole = read_attempt(folder)

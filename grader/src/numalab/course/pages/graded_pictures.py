@@ -1,7 +1,7 @@
 """Take the first pictures of a grading's page for the student's page, since drawing them again
-takes seconds. Pure.
+takes seconds. Pure functions.
 
-Each becomes an image of its own: ids in it meet no others of the page.
+Each becomes an image of its own, so that ids in it don't clash with others on the page.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from html import unescape
 from itertools import islice
 from xml.etree import ElementTree
 
-MOST = 2  # pictures
-MOST_CHARACTERS = 40_000  # of a picture: the page stays one that can be mailed
+MOST = 2  # pictures that are taken
+MOST_CHARACTERS = 40_000  # of a picture, so that the page can be sent by mail
 _KERNEL = re.compile(r'<section class="kernel".*?</section>', re.DOTALL)
 _HEAD = re.compile(r"<h[23][^>]*>(.*?)</h[23]>", re.DOTALL)
 _FIGURE = re.compile(
@@ -27,10 +27,8 @@ _FIGURE = re.compile(
 
 @dataclass(frozen=True)
 class Picture:
-    """Attributes:
-    address: the whole image, as a data URL.
-    width, height: px.
-    """
+    """A picture for a page. words: what it shows; address: the image itself, as a data URL; width
+    and height are in px."""
 
     title: str
     words: str
@@ -40,7 +38,7 @@ class Picture:
 
 
 def _picture(title: str, words: str, svg: str) -> Picture | None:
-    """Return a picture; None if it is not one of numalab's."""
+    """Return a picture; None if the SVG can't be parsed or has no viewBox."""
     try:
         root = ElementTree.fromstring(svg)
         _, _, width, height = map(float, root.attrib["viewBox"].split())
@@ -66,7 +64,8 @@ def _pictures(section: str) -> Iterator[Picture]:
 
 
 def first_pictures(page: str, language: str) -> list[Picture]:
-    """Return the first pictures of a language, such as C, on the page of one grading."""
+    """Return the first pictures of a language on the page of one grading; none if there are none.
+    language: its name on the page, such as C."""
     for section in _KERNEL.findall(page):
         head = _HEAD.search(section)
         if head is not None and f", {language}:" in head[1]:

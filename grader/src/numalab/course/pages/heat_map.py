@@ -1,6 +1,6 @@
-"""A class at a glance: students by criteria, those of a lab beside each other. In a cell are words;
-the style puts a sign and a colour in their place, so that what is seen needs no colour and what is
-read out needs no sign. A cell leads to where the student's page says why. Pure."""
+"""A class at a glance: a table of students by criteria, those of a lab next to each other. A cell
+has words, in place of which the style shows a sign and a colour, so that neither a colour nor a
+sign is needed to read it. A cell links to where the student's page says why. Pure functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_CELL = Markup('<td class="{}">-</td>')
 
 @dataclass(frozen=True)
 class LabColumns:
-    """A lab's columns. link: to its page; criteria: by name."""
+    """A lab's columns. link: to the lab's page; criteria: their names."""
 
     title: str
     link: str
@@ -33,7 +33,7 @@ class LabColumns:
 
 @dataclass(frozen=True)
 class Line:
-    """A student's line; cells are markup."""
+    """A student's line. row: one of the student's; points: their sum; cells: as HTML."""
 
     row: StandingRow
     link: str
@@ -48,7 +48,7 @@ class HeatMap:
 
 
 def student_link(row: StandingRow, up: str = "") -> str:
-    """Return a link to a student's page. up: from the page to the folder of the reports."""
+    """Return a link to a student's page. up: the path from the page with the link to report/."""
     return f"{up}students/{quote(row.student.id)}/index.html"
 
 
@@ -57,7 +57,8 @@ def lab_link(lab: str) -> str:
 
 
 def points_words(rows: Sequence[StandingRow]) -> str:
-    """Return the sum of the rows that have a grade; a variant's points are in its lab's."""
+    """Return the sum of the points of rows that have a grade, or "-" if none has. Variants that are
+    parts of grades are left out, since their labs' points include theirs."""
     points = [row.points for row in rows if row.points is not None and not row.is_part]
     return f"{round(sum(points), 2):g}" if points else "-"
 
@@ -65,7 +66,8 @@ def points_words(rows: Sequence[StandingRow]) -> str:
 def lab_cells(
     lab: str, statuses: Mapping[str, Status], criteria: Sequence[str], link: str
 ) -> Iterator[Markup]:
-    """Yield a cell for each criterion. link: to the student's page."""
+    """Yield a cell for each criterion, "-" for one without a status. link: to the student's
+    page."""
     for number, name in enumerate(criteria):
         first = " first" if number == 0 else ""
         status = statuses.get(name)
@@ -77,14 +79,14 @@ def lab_cells(
 
 
 def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
-    """Return a lab's title; of a variant, whose columns are next to its lab's and may be few,
-    the number."""
+    """Return a lab's title; a variant's is short, since it is next to its lab and may have few
+    columns."""
     of = labs.get(lab_of_variant(lab.name)) if is_variant_name(lab.name) else None
     return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
 
 
 def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
-    """Return the map of all labs in which a student has a result."""
+    """Return the map of all students and of the labs in which some student has a result."""
     shown = [(lab, [one.name for one in lab.criteria]) for lab in facts.labs if lab.criteria]
     lines = []
     statuses = {

@@ -1,5 +1,6 @@
-"""How values are distributed, as a small picture and in words. Drawn by hand as SVG: a class page
-has a hundred of them, and its colours follow the page's. Pure."""
+"""The distribution of values, as a small picture and in words. The picture is SVG that is written
+directly, since a class's page has a hundred of them, and its colours follow the page's. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from numalab.words import count, short
 
 BINS = 16
-_WIDTH, _HEIGHT, _BASE = 320, 78, 58  # px; the base line
+_WIDTH, _HEIGHT, _BASE = 320, 78, 58  # px: width, height, and how far down the base line is
 _ENDS = 0.02  # share of the values at each end that does not set the scale
 
 
@@ -20,7 +21,8 @@ def number(value: float) -> str:
 
 
 def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]:
-    """Return the ends of the scale: without the outermost values, and with the bound."""
+    """Return the ends of the scale, which leaves out the outermost values and includes the bound.
+    ordered: one or more values, ascending."""
     cut = int(_ENDS * len(ordered))
     inner = ordered[cut : len(ordered) - cut]
     low, high = inner[0], inner[-1]
@@ -30,7 +32,8 @@ def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]
 
 
 def bins(values: Sequence[float], low: float, high: float) -> list[int]:
-    """Count the values in each of equal bins; those outside are in the outermost."""
+    """Count the values in each of BINS equal bins from low to high; values outside count in the
+    outermost bins."""
     found = [0] * BINS
     for value in values:
         at = int(BINS * (value - low) / (high - low))
@@ -53,8 +56,8 @@ def histogram(values: Sequence[float], bound: float | None, name: str, title: st
 
     Args:
         values: one or more.
-        bound: what is required, drawn as a line.
-        name: the id of its title, unique on the page.
+        bound: what is required, drawn as a line; None: nothing.
+        name: the id of the picture's title, unique on the page.
     """
     low, high = _scale(sorted(values), bound)
     found = bins(values, low, high)

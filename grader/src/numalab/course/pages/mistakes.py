@@ -1,4 +1,4 @@
-"""The most frequent mistakes of a class, and what numalab says of them. Pure."""
+"""The most frequent mistakes of a class, and what numalab says of them. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
 from numalab.words import first_upper
 
 MOST = 10  # criteria that are listed
-# Of a kernel that is not right yet every other criterion fails, too: that is no mistake of its own.
+# If a kernel's results are wrong every other criterion fails, too, which is no mistake of its own.
 _FOLLOWS: Cause = "not_right_yet"
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Attributes:
-    failed: number of students who fail the criterion by what they did there.
-    following: number of those who fail it since another criterion fails.
-    cause: the most frequent cause, in words.
-    cause_count: how many failed for it.
-    typical: the most frequent sentence, as one of them got it.
+    """A criterion that students fail.
+
+    Attributes:
+        failed: number of students who fail it by a mistake of its own.
+        following: number of students who fail it because another criterion fails.
+        cause: the most frequent cause of the former, in words.
+        cause_count: how many of them fail for this cause.
+        typical: the most frequent sentence on this cause, as one of them got it.
     """
 
     criterion: CriterionFacts
@@ -40,15 +42,15 @@ def _follows(verdict: CriterionVerdict) -> bool:
 
 
 def typical(sentences: Sequence[str]) -> str:
-    """Return the first of the most frequent sentences, if figures don't count. sentences: one or
-    more."""
+    """Return the first of the most frequent sentences; those that differ only in figures count as
+    the same. sentences: one or more."""
     alike = [_FIGURE.sub("0", sentence) for sentence in sentences]
     ((most, _),) = Counter(alike).most_common(1)
     return sentences[alike.index(most)]
 
 
 def mistakes(criteria: Iterable[CriterionFacts]) -> list[Mistake]:
-    """Return the most frequent mistakes, the most frequent first."""
+    """Return up to MOST mistakes, the most frequent first."""
     found = []
     for criterion in criteria:
         own = [one for one in criterion.failures if not _follows(one)]

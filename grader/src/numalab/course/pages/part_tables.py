@@ -1,4 +1,4 @@
-"""Parts of grades as pages show them: what each gives beside what it can give. Pure."""
+"""Parts of grades as pages show them: what each gives, and what it can give. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from numalab.course.gradebook.feedback import STATE_WORDS
 from numalab.course.gradebook.parts import GradePart, PartName, PartState
 from numalab.course.gradebook.standing import StandingRow
 
-# Of several parts of one name the state that says most of what they gave.
+# States of parts; of several parts of one name, the first of these states is shown.
 _FIRST: tuple[PartState, ...] = ("waiting", "open", "graded", "not taken", "missing", "left out")
 _UNDECIDED: tuple[PartState, ...] = ("waiting", "open")
 
 
 @dataclass(frozen=True)
 class PartSum:
-    """Parts of one name together.
+    """The sum of parts of one name, over some labs.
 
     Attributes:
-        state: the one that says most.
-        why: what a single part follows from; may be empty.
+        state: the state that is shown for all of them.
+        points, max_points: those that they give, and that they can give.
+        why: what a single part's points follow from; empty if there are several.
     """
 
     name: PartName
@@ -31,17 +32,17 @@ class PartSum:
 
     @property
     def words(self) -> str:
-        """ "3.2 of 4", or "-"."""
+        """The points, such as "3.2 of 4", or "-" if there can be none."""
         return f"{self.points:g} of {self.max_points:g}" if self.max_points else "-"
 
     @property
     def state_words(self) -> str:
-        """The state in words; empty if it is graded."""
+        """The state in words; empty if the part is graded."""
         return STATE_WORDS[self.state]
 
     @property
     def kind(self) -> str:
-        """The style of a cell."""
+        """The style of the cell."""
         if not self.max_points:
             return "none"
         if self.state in _UNDECIDED:
@@ -52,7 +53,7 @@ class PartSum:
 
     @property
     def left(self) -> float:
-        """Points that it can give and does not."""
+        """The points that it can give and does not."""
         return max(0.0, round(self.max_points - self.points, 6))
 
 
@@ -69,13 +70,13 @@ def part_sum(parts: Sequence[GradePart]) -> PartSum:
 
 
 def part_sums(rows: Iterable[StandingRow], names: Sequence[PartName]) -> list[PartSum | None]:
-    """Add up parts by name; None if there is no such part."""
+    """Add up the parts of some rows, for each of the names; None if no row has such a part."""
     own = list(rows)
     found = [[part for row in own if (part := row.part(name)) is not None] for name in names]
     return [part_sum(parts) if parts else None for parts in found]
 
 
 def added_up(rows: Iterable[StandingRow]) -> list[StandingRow]:
-    """Return the rows whose parts give their points: those with a grade that was not set by
-    hand."""
+    """Return the rows whose points are the sum of their parts: those with a grade that is not set
+    by hand."""
     return [row for row in rows if row.points is not None and not row.override_reason]

@@ -1,5 +1,5 @@
-"""Write a course's pages: the class's each time, a student's if anything on it has changed.
-Every file is renamed into place, so that an open page is never half a page."""
+"""Write a course's pages: the class's each time, a student's if anything on it has changed. Every
+file is renamed into place, so that a page is never read half written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from numalab.labs.variants import labs_and_variants
 from numalab.reports.html_page import TEMPLATES
 from numalab.words import CountedStep, StepReport
 
-MADE_BETWEEN = 25  # students' pages, after which progress is told
+MADE_BETWEEN = 25  # students' pages between two reports of progress
 
 
 def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
@@ -33,8 +33,8 @@ def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
 
 
 def _put(source: Path, target: Path) -> bool:
-    """Put an attempt's page into place unless it is there: an attempt never changes. Return
-    False if there is none. Raises OSError."""
+    """Put an attempt's page into place, unless it is there: an attempt never changes. Return False
+    if the attempt has none. Raises OSError."""
     try:
         link_or_copy(source, target)
     except FileExistsError:
@@ -51,8 +51,8 @@ def _put_page(
     attempt: Attempt,
     target: Path,
 ) -> bool:
-    """Put an attempt's page into place; of one that was judged again it is drawn now, once.
-    Return whether there is one. Raises OSError."""
+    """Put an attempt's page into place; the page of one that was judged again is drawn, once.
+    Return whether there is a page. Raises OSError and NumalabError."""
     if attempt.state != "graded":
         return False
     if target.is_file() or _put(_page_of(course, attempt), target):
@@ -70,8 +70,8 @@ def _put_pages(
     rows: Iterable[StandingRow],
     folder: Path,
 ) -> set[str]:
-    """Put the pages of gradings next to a student's own; return the names of those that have
-    one."""
+    """Put the pages of a student's attempts into the student's folder; return the names of attempts
+    that have one. Raises OSError and NumalabError."""
     shown = {attempt_name(attempt): attempt for row in rows for attempt in attempts_of(row)}
     return {
         name
@@ -84,7 +84,7 @@ def _put_pages(
 
 
 def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
-    """Return the digest of everything but the student that a student's page depends on."""
+    """Return the digest of what all students' pages depend on. Raises OSError."""
     digest = hashlib.sha256(repr((title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
@@ -94,14 +94,15 @@ def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
 
 
 def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
-    """Return what tells attempts apart; nothing else of one ever changes."""
+    """Return what identifies an attempt, which never changes otherwise; None for None."""
     if attempt is None:
         return None
     return attempt.target.key, attempt.number, attempt.state
 
 
 def _digest(rows: Sequence[StandingRow], shared: str) -> str:
-    """Return a digest that changes with anything that a student's page shows."""
+    """Return a digest that changes with anything that a student's page shows. shared: that of what
+    all of them depend on."""
     facts = [
         (
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
@@ -163,8 +164,8 @@ def _write_student(
 def _next_pictures(
     rows: Sequence[StandingRow], pages: Collection[str], folder: Path
 ) -> list[Picture]:
-    """Return the pictures with which the page begins, from the page of its grading. Raises
-    OSError."""
+    """Return the pictures with which a student's page begins, from the page of their grading; none
+    if there is no such page. Raises OSError."""
     row = pictured_row(rows)
     if row is None:
         return []
@@ -185,7 +186,8 @@ def _write_students(
     title: str,
     progress: StepReport,
 ) -> None:
-    """Write students' pages; those that were written are noted even if others can't be."""
+    """Write the students' pages that changed. Those written are noted even if another can't be.
+    Raises OSError and NumalabError."""
     of_kit = _shared_digest(labs, title)
     wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
     found = read_json(course.pages_made)
@@ -203,8 +205,8 @@ def _write_students(
 
 
 def _check(student_ids: Collection[str]) -> None:
-    """Check that ids can name folders: intake makes no others, but a gradebook may be changed by
-    hand."""
+    """Check that ids can name folders, as all ids do that intake makes: a gradebook may be changed
+    by hand. Raises NumalabError."""
     for student_id in student_ids:
         if not student_id or student_id.startswith(".") or "/" in student_id or "\0" in student_id:
             raise NumalabError(
@@ -215,7 +217,7 @@ def _check(student_ids: Collection[str]) -> None:
 
 @contextmanager
 def _explain_errors(course: CourseFolder) -> Iterator[None]:
-    """Raise NumalabError if a page can't be written."""
+    """Turn an OSError into a NumalabError which says that pages can't be written."""
     try:
         yield
     except OSError as error:
@@ -231,7 +233,8 @@ def write_class_reports(
     progress: StepReport,
     alike: Sequence[EqualKernels] = (),
 ) -> Path:
-    """Write the class's pages; return the path of the first. Raises NumalabError."""
+    """Write the class's pages; return the path of the first. alike: equal kernels to be shown.
+    Raises NumalabError."""
     progress("the class's pages")
     with _explain_errors(course):
         course.report.mkdir(parents=True, exist_ok=True)
@@ -250,14 +253,18 @@ def write_reports(
     """Write the class's pages and those students' pages that changed.
 
     Args:
-        students: ids; only their pages are written, and none of the class.
+        students: ids of the students whose pages are written, without the class's pages; None: all
+            students, and the class's pages.
+        alike: equal kernels, which the class's page shows.
 
     Returns:
-        The path of the class's first page, of the only student's, or the folder of students' pages.
+        The path of the class's first page; with students, of the only student's page, or of the
+        folder of students' pages.
 
     Raises:
         UserError: there is no such student.
-        NumalabError: a page can't be written.
+        NumalabError: a page can't be written, an attempt.json is damaged, or an id can't name a
+            folder.
     """
     labs = labs_and_variants(installation.root)
     rows = _rows_by_student(standing.rows_with_variants)

@@ -1,9 +1,9 @@
-"""A student's page: what was reached and the next step, then every lab with its grade, what passed
-and why not. Pure: records in, text out.
+"""A student's page: what was reached and the next step, then every lab with its grade, and what
+passed or why not. Pure functions from records to text.
 
-Pictures are in the pages that were drawn when it was graded, to which this one links, and from
-which it takes the first ones of what is to be done next: drawing them takes a second or two per
-grading, and a class has thousands.
+Pictures are in the pages that were drawn at each grading. This page links to them, and takes the
+first pictures of what is to be done next from them: drawing pictures takes a second or two per
+grading, and a class has thousands of gradings.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, u
 
 
 def attempt_name(attempt: Attempt) -> str:
-    """Return an attempt's name, unique among the student's and fit for a file."""
+    """Return a name for an attempt that is unique among the student's and fit for a file."""
     item = attempt.target
     return f"{item.lab}-{item.key.rpartition('/')[2]}-{attempt.number}"
 
 
 def moment(time: str) -> str:
-    """Return a time of ISO 8601 to the minute, in its own zone."""
+    """Return a time of ISO 8601 for people, to the minute and in its own zone."""
     return datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M %Z")
 
 
 def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
-    """Return "01 First touch" or "01 First touch, variant"; the folder's name if numalab has no
-    such lab."""
+    """Return a lab's title, such as "01 First touch" or "01 First touch, variant"; its name if
+    numalab does not have it."""
     if lab in labs:
         return f"{labs[lab].number} {labs[lab].title}"
     of = labs.get(lab.removesuffix(VARIANT_ENDING))
@@ -55,7 +55,7 @@ def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
 
 
 def criterion_anchor(lab: str, criterion: str) -> str:
-    """Return where a student's page tells of a criterion, in the language that counts."""
+    """Return the anchor of a criterion, in the language that counts, on a student's page."""
     return f"{lab}-{criterion}"
 
 
@@ -69,7 +69,7 @@ def _template() -> Template:
 
 @dataclass(frozen=True)
 class _Sign:
-    """A criterion in short, and where more of it is told."""
+    """A criterion in the summary. anchor: that of its row below."""
 
     name: str
     status: str
@@ -79,7 +79,7 @@ class _Sign:
 
 @dataclass(frozen=True)
 class _NextStep:
-    """anchor: where more of it is told; steps: sentences."""
+    """The next step. anchor: where the page says more of it; steps: sentences."""
 
     title: str
     anchor: str
@@ -91,8 +91,9 @@ class _Result:
     """The result in one language.
 
     Attributes:
-        compiler: its output; may be empty, as may be the explanation.
-        anchors: of the rows; empty if the row is not linked to.
+        anchors: one for each row; empty if the row is not linked to.
+        compiler: the compiler's output; may be empty.
+        explanation: the student's explanation; may be empty.
     """
 
     title: str
@@ -110,7 +111,8 @@ class _Result:
 
 @dataclass(frozen=True)
 class _Try:
-    """An attempt. page: a link; empty if there is none."""
+    """An attempt. points: those of each language, or why there are none; page: a link to its page,
+    empty if there is none."""
 
     when: str
     status: str
@@ -125,11 +127,12 @@ class _LabPart:
     """A row of the standing.
 
     Attributes:
-        notices: what the grade rests on besides the criteria.
-        counting: the attempt that counts; signs: of what counts.
-        parts: what the grade is made of.
-        bar: points that are reached and that are not; None without a grade.
-        is_part: of its lab's grade.
+        notices: what the grade depends on besides the criteria, a sentence or two each.
+        counting: the attempt that counts; None if none does.
+        signs: the criteria of the result that counts.
+        parts: the parts of the grade; empty if grades have none, or nothing is handed in.
+        bar: points that are reached, and those that are not; None without a grade.
+        is_part: it is a variant that is part of its lab's grade.
     """
 
     anchor: str
@@ -149,7 +152,8 @@ class _LabPart:
 
 
 def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[str]:
-    """Yield what to do next."""
+    """Yield sentences on what to do next. lab: None if numalab does not have it; build: None if
+    nothing was built."""
     file = KERNEL_FILES[verdict.language]
     if build is not None and build.status != "ok":
         yield f"Fix {file} so that it can be built, then hand it in again."
@@ -165,8 +169,8 @@ def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[st
 
 
 def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield an anchor per row: each criterion has one, at the first row with the criterion's
-    status."""
+    """Yield an anchor for each row. Of a criterion's rows the first one with the status that it has
+    over all machines gets one; for the others the text is empty."""
     left = dict(verdict.statuses)
     for row in rows:
         if left.get(row.name) == row.status:
@@ -177,8 +181,8 @@ def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _result(lab: Lab | None, name: str, title: str, result: Json, counts: bool | None) -> _Result:
-    """Return a language's result. counts: whether it is the one that counts; None: there is no
-    other."""
+    """Return a language's result. name: the lab's; title: its title; counts: whether it is the
+    result that counts, None: it is the only one."""
     verdict = read_verdict(result)
     rows = list(rows_of(verdict))
     build = Build(**result["build"]) if "build" in result else None
@@ -225,7 +229,7 @@ def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
 
 
 def _marks(row: StandingRow) -> Iterator[str]:
-    """Yield what holds of a grade, in words; the notices have the sentences."""
+    """Yield remarks on a grade in a word or two; the notices have the sentences."""
     if row.late_s > 0:
         yield "late"
     if row.is_late_unknown:
@@ -241,7 +245,7 @@ def _bar(row: StandingRow) -> tuple[float, float] | None:
 
 
 def _has_kernel(row: StandingRow) -> bool:
-    """Tell whether a kernel is handed in; a lab with parts may have others alone."""
+    """Tell whether a kernel is handed in; if grades have parts, other parts alone may be."""
     kernel = row.part("kernel")
     return row.is_handed_in and (kernel is None or kernel.state not in NOTHING_OF_IT)
 
@@ -296,7 +300,8 @@ def _fails(row: StandingRow) -> bool:
 
 
 def pictured_row(rows: Iterable[StandingRow]) -> StandingRow | None:
-    """Return the row of which pictures are shown: what is to be done next, or was graded last."""
+    """Return the row of which pictures are shown: the first one in which something fails, or else
+    the one that was graded last. None if no row has a result."""
     graded = [row for row in rows if row.result is not None]
     last = max(graded, key=lambda row: row.attempt.ended_at if row.attempt else "", default=None)
     return next(filter(_fails, graded), last)
@@ -305,9 +310,9 @@ def pictured_row(rows: Iterable[StandingRow]) -> StandingRow | None:
 def _next_step(
     rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
 ) -> _NextStep | None:
-    """Return the next step in the first lab, or variant, in which something fails; otherwise
-    what of a lab or its parts is not handed in yet. None if only others can do something, or
-    nothing is left."""
+    """Return the next step, which is in the first lab, or variant, in which something fails, or
+    else to hand in the first lab or parts that are missing. None if the student has nothing to
+    do."""
     for row, part in zip(rows, parts, strict=True):
         if not _fails(row):
             continue
@@ -337,7 +342,7 @@ def _next_step(
 
 
 def sum_words(rows: Sequence[StandingRow]) -> str:
-    """Return the sum over the labs that have a grade."""
+    """Return a sentence with the sum over the labs that have a grade."""
     own = [row for row in rows if not row.is_part]
     graded = [(row.points, row.max_points) for row in own if row.points is not None]
     if not graded:
@@ -358,9 +363,11 @@ def student_page(
     """Return a student's page. Whatever comes from a student is text in it, never markup.
 
     Args:
-        rows: the student's, by lab.
-        pages: names of attempts whose page is next to it.
-        pictures: of the row that pictured_row returns.
+        rows: the student's rows, those of variants included, by lab.
+        labs: those that numalab has; rows may be of others.
+        course_title: may be empty.
+        pages: names (attempt_name) of attempts whose page lies next to this one.
+        pictures: pictures of the row that pictured_row returns.
     """
     row = pictured_row(rows) if pictures else None
     parts = [_lab_part(row, labs, pages) for row in rows]
