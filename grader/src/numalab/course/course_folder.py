@@ -16,7 +16,8 @@ PARTIAL = ".partial-"
 @dataclass(frozen=True)
 class CourseFolder:
     """The course's folder, which --out names. It may lie on a shared file system: jobs write next
-    to a place and rename into it, and only the head process writes the database."""
+    to a place and rename into it, and only one process at a time, never a job, writes the
+    database."""
 
     root: Path
 
@@ -51,7 +52,8 @@ class CourseFolder:
 
     @property
     def lock(self) -> Path:
-        """The lock that is held by the command that takes in hand-ins, grades or lists codes."""
+        """The lock that is held by a command that takes in hand-ins, grades, judges again or lists
+        codes."""
         return self.root / "lock"
 
     @property

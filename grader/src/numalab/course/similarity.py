@@ -202,7 +202,7 @@ def _handouts(
 ) -> dict[str, str]:
     """Return the starting code by language; for a variant, the student's own."""
     if not lab.is_variant:
-        given = installation.pristine_folder(lab.name)  # whatever somebody has made of labs/
+        given = installation.pristine_folder(lab.name)  # unlike labs/, never changed
         return dict(_texts(given if given.is_dir() else installation.lab_folder(lab.name), lab))
     draws = read_draws(installation.root, lab_of_variant(lab.name))
     files = lab_files(installation.root, draws, draw_variant(draws, seed_of(course, student)))

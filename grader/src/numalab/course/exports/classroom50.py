@@ -115,7 +115,7 @@ def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
 
 
 def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
-    """Return the test of a lab of which nothing could be taken."""
+    """Return the test of a lab for which nothing is handed in, or nothing could be taken."""
     why = " ".join([*row.notes, *(problem.why for problem in problems)])
     return {
         "test-name": f"{row.lab}: handed in",

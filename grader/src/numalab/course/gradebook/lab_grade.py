@@ -55,7 +55,7 @@ def _share_of_points(row: StandingRow) -> float:
 
 
 def _score_code(name: PartName, row: StandingRow) -> PartScore:
-    """Score the part of a kernel or a variant by its row, without parts."""
+    """Score the part `kernel` or `variant` by the row of its code alone."""
     if row.override_reason:
         return PartScore(
             name, "graded", _share_of_points(row), f"set by hand, {row.override_reason.rstrip('.')}"

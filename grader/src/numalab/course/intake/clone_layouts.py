@@ -136,8 +136,8 @@ def _student_part(places: Sequence[Place], context: CollectionContext) -> int:
         return (no_labs or [count - 1])[-1]
     most = max(len(values[part]) for part in varying)
     best = [part for part in varying if len(values[part]) == most]
-    # Where every clone differs in several parts each of them tells students apart, and the first is
-    # the namespace, which of forks is the student's.
+    # If all clones differ in several parts, each of these identifies the student, and the first is
+    # the namespace, which is the student's if the clones are of forks.
     if len(best) > 1 and most < len(places):
         raise _unclear(places)
     return best[0]
@@ -285,7 +285,7 @@ def read_gitlab(entries: Sequence[Entry], context: CollectionContext) -> Layout 
         login = clean_name(place[part].removeprefix(prefix)) or place[part]
         above = tuple(name for i, name in enumerate(place) if i != part)
         is_plain = any(len(e.path) == 1 and folded(e.name) in wanted for e in below[place])
-        # So that a project's name tells the lab of files that lie at its top.
+        # So that the lab of files at a project's top is found by the project's name.
         found = tuple(replace(e, path=(*above, *e.path)) if is_plain else e for e in below[place])
         source = "/".join(place)
         delivered.append(

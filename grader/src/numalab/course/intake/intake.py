@@ -110,8 +110,8 @@ def import_submissions(
 
     Args:
         labs: the labs that are graded, by name.
-        students: a list of the class, whose students who handed in nothing become problems; None:
-            there is none.
+        students: a list of the class; its students who handed in nothing become problems. None:
+            there is no list.
         layout: one of LAYOUTS; None: the one that most entries have.
         rules: the course's rules, by which the list's times without a zone are understood.
         columns: meanings of the list's titles, as parse_column_options returns them.

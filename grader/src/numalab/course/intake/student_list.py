@@ -254,7 +254,8 @@ def _time(values: Mapping[str, str], where: str) -> datetime | None:
 
 def _names(listed: Person, use_keys: bool) -> set[str]:
     """Return the names that a collection may have for a listed student: first and last name in
-    either order and, with use_keys, the keys. For collections that have nothing but names."""
+    either order and, with use_keys, the keys, since a collection may have them in place of
+    names."""
     first, _, last = listed.name.rpartition(" ")
     keys = listed.external.values() if use_keys else ()
     return {letters(folded(name)) for name in (listed.name, f"{last} {first}", *keys)}

@@ -215,7 +215,7 @@ class _Folder:
         files: the entries directly in it, except folders.
         ticket: as for IsStarting.
         taken: contents taken so far, by the lab's names.
-        sentences: what the student is told of them.
+        sentences: sentences for the student on the folder's files.
         mentioned: names of files that a sentence is about, or that are taken.
     """
 
