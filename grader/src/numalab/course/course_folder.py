@@ -1,4 +1,4 @@
-"""The paths of a course's folder; every path of a batch comes from here."""
+"""The paths in a course's folder."""
 
 from __future__ import annotations
 
