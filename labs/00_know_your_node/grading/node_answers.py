@@ -1,8 +1,8 @@
-"""The file in which a student answers questions about a machine made from a seed. Pure functions.
+"""The file of a student's answers to questions about a machine made from a seed. Pure functions.
 
-Its keys are the same for all seeds; what is drawn from the seed stands in the questions
-(`./numalab machine questions`), not in the file. A number is written as one, several as a list,
-`[0, 4]`, or as Linux does, "0-3,8". An answer that is left out, or "", is none.
+Its keys are the same for all seeds; what the seed draws is in the questions
+(`./numalab machine questions`), not in the file. A number is written as a number, several as a
+list, `[0, 4]`, or as Linux writes them, "0-3,8". A key that is left out, or is "", has no answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numalab.machines.structure import structure_of_machine
 from numalab.pu_lists import BadList, parse_pus
 from numalab.toml_files.tables import Table, parse_table, toml_value
 
-PUBLISHED_SEED = 489  # of the kit's own answers, which come with its solution
+PUBLISHED_SEED = 489  # of the answers that come with numalab's solution
 _EXAMPLE = f'write {SEED} = 1234, and answers such as cores = 8 or node_pus = "0-3,8"'
 _WRITE = 'write a number, a list such as [0, 4], or "0-3,8"'
 
@@ -32,15 +32,15 @@ Answers = SeededAnswers[Answer]
 
 
 def read_answers(text: str, expected: int | None = None) -> Answers:
-    """Return the answers of a file. expected: the seed that a course has fixed; None: any. Raises
-    BadAnswers."""
+    """Return the answers in a file. expected: the seed that a course has fixed; None: any. Raises
+    BadAnswers where the file can't be used, or has another seed."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that machine")
     return Answers(seed, {key: _answer(table, key) for key in KEYS})
 
 
 def seed_of(text: str, expected: int | None = None) -> int:
-    """Return the seed of a file. Raises BadAnswers as read_answers does."""
+    """Return the seed in a file. Raises BadAnswers as read_answers does."""
     return read_answers(text, expected).seed
 
 

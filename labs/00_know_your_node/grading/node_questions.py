@@ -1,9 +1,9 @@
-"""Questions about a machine made from a seed: the correct answers, and what wrong ones come from.
-Pure functions.
+"""Questions about a machine made from a seed: the correct answers, and the mistakes that lead to
+wrong ones. Pure functions.
 
-Which NUMA nodes and PUs are asked about is drawn from the seed, too, and preferred where an answer
-that rests on a mistake is another one: what hwloc numbers otherwise than Linux, say. Correct is
-what hwloc found on the machine as it was booted (machines/structure.py).
+The seed also draws the NUMA nodes and PUs that questions are about, preferably those for which a
+mistake leads to another answer, such as PUs that hwloc numbers differently from Linux. An answer is
+correct if it is what hwloc finds on the booted machine (machines/structure.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numalab.machines.machine import LOCAL_DISTANCE
 from numalab.machines.seeded import PREFIX, pick, seeded_machine
 from numalab.machines.structure import Structure, structure_of_machine
 
-Answer = frozenset[int]  # a number of something is the set of it alone
+Answer = frozenset[int]  # numbers of units; a count is the set of that number alone
 
 
 class DrawnUnits(NamedTuple):
@@ -36,11 +36,12 @@ class MachineQuestion:
 
     Attributes:
         key: its key in the file of answers.
-        text: with the names of DrawnUnits in braces.
+        text: the question, with names of DrawnUnits in braces.
         answer: returns the correct answer.
-        mistakes: yields wrong answers with the sentence that each deserves, which does not give the
-            correct one away; of equal answers the first counts.
-        command: the command that shows it, without ./numalab machine run.
+        mistakes: yields wrong answers, each with a sentence that does not give the correct one
+            away; of equal answers the first counts.
+        command: the command that shows the answer, without ./numalab machine run; with names of
+            DrawnUnits in braces.
     """
 
     key: str
@@ -52,9 +53,9 @@ class MachineQuestion:
 
 @lru_cache(maxsize=256)
 def draw_units(seed: int) -> DrawnUnits:
-    """Return what the questions of a seed are about."""
+    """Return the units that the questions of a seed are about."""
     made = structure_of_machine(seeded_machine(seed))
-    # The first ones are numbered alike by everybody.
+    # Linux and hwloc number the first ones alike.
     nodes = [number for number in sorted(made.numa_nodes) if number]
     pus = [pu.number for pu in made.pus if pu.number not in made.pu(0).core]
     pus.sort()
@@ -83,8 +84,8 @@ def text_of(question: MachineQuestion, drawn: DrawnUnits) -> str:
 def mistake_in(
     question: MachineQuestion, given: Answer, machine: Structure, drawn: DrawnUnits
 ) -> str | None:
-    """Return the sentence on a wrong answer, where it is a known mistake; None else, and where the
-    mistake leads to the correct answer."""
+    """Return the sentence on a wrong answer that a known mistake leads to; None: no such mistake is
+    known, or it leads to the correct answer."""
     correct = question.answer(machine, drawn)
     for mistaken, sentence in question.mistakes(machine, drawn):
         if mistaken == given and mistaken != correct:
@@ -181,7 +182,7 @@ def _node_pus_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[
     by_logical = machine.numa_nodes[drawn.pus_of_node]
     its = f"these are of the NUMA node that hwloc calls L#{drawn.pus_of_node}; asked is P#"
     yield machine.pus_of(by_logical), its
-    # Also what one gets who takes PUs to be numbered NUMA node by NUMA node.
+    # These are also the answer if PUs are taken to be numbered NUMA node by NUMA node.
     yield machine.logical_pus(machine.pus_of(by_logical)), _LOGICAL
     yield _first_threads(machine, correct), _MISSING_PUS
     package = next(pu.package for pu in machine.pus if pu.number in correct)

@@ -1,11 +1,13 @@
 """The rule for answers about a machine that was made from a seed.
 
-What is measured: of how many questions the answer is another than what hwloc saw on the machine as
-it was booted, all PUs online and nobody bound. What could pass without having looked: answers that
-somebody else has found for the same seed, and the kit's own sources, which make the machine. (What
-gives out seeds can have them checked: labs/node_answers.py.) A guess has nine to make. What fails:
-one answer that is wrong or missing, a file that can't be used, and the answers that come with the
-kit's solution. A node that can't boot the machine judges nothing.
+The value is the number of questions whose answer is not what hwloc finds on the booted machine,
+with all PUs online and no process bound. It fails with one answer that is wrong or missing, with a
+file that can't be used, and with the answers that come with numalab's solution. Where the machine
+can't be booted the criterion is not gradable.
+
+Answers of another student for the same seed pass, so a course may fix a seed for each student
+(`seed`), and so do answers computed from numalab's sources, which make the machine. A guess would
+have to be right nine times.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from numalab.machines.structure import Structure, structure_of_node
 
 @Rule("topology", subject="answers")
 def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the answers that are not what hwloc found on the booted machine."""
+    """Count the questions whose answer is not what hwloc found on the booted machine."""
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about one of its own."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

@@ -56,26 +56,28 @@ PLACEMENTS: Mapping[str, Mapping[str, str]] = {
     COMPACT: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"},
     SCATTER: {"OMP_PLACES": "cores", "OMP_PROC_BIND": "spread"},
 }
-ALL_THREADS, MAIN_THREAD = "all", "one"  # which write the arrays first, each what it will use
+# Who writes the arrays first: each thread the part that it will use, or the main thread all.
+ALL_THREADS, MAIN_THREAD = "all", "one"
 FIRST_TOUCHES = (ALL_THREADS, MAIN_THREAD)
 TOUCH_WORDS = {ALL_THREADS: "by all", MAIN_THREAD: "by one"}
 MOVED = "moved {} times the bytes per second of"
-MAX_COUNTED = 16  # numbers of threads: up to here each is measured
-# A thread that spins on the virtual machine would keep a core of this one from one that has work.
+MAX_COUNTED = 16  # PUs up to which each number of threads is measured
+# A virtual machine's thread that spins would keep a real core from one that has work.
 _FEW_CORES = {"OMP_WAIT_POLICY": "passive"}
 
 
 @register("streams")
 @dataclass(frozen=True)
 class Streams(Experiment):
-    """Copy and triad of the probe with each number of threads, placement and first touch.
+    """An experiment: copy and triad of the probe with each number of threads, placement and first
+    touch.
 
     Attributes:
-        array_bytes: of each of three arrays.
-        repetitions: within a process.
+        array_bytes: the bytes of each of three arrays.
+        repetitions: the repetitions within a process.
         rounds: how often everything is run.
-        virtual: where pages are observed if this machine has one NUMA node; None in what was read
-            back from a file.
+        virtual: the machine on which pages are observed if this one has one NUMA node; None where
+            measurements were read from a file.
     """
 
     KEYS: ClassVar = ("virtual",)
@@ -164,8 +166,9 @@ class Streams(Experiment):
 
 
 def stream_thread_counts(pus: int, cores: int, numa_nodes: int) -> list[int]:
-    """Return each number up to all PUs; beyond 16 PUs 1, 2, 3, 4, 6, 8, 12 and so on, powers of two
-    and halfway between, with the cores of one NUMA node, all cores and all PUs."""
+    """Return each number up to that of all PUs. With more than MAX_COUNTED PUs return 1, 2, 3, 4,
+    6, 8, 12 and so on, powers of two and the middle between them, and the numbers of the cores of
+    one NUMA node, of all cores and of all PUs."""
     if pus <= MAX_COUNTED:
         return list(range(1, pus + 1))
     powers = [2**power for power in range(pus.bit_length())]
@@ -207,7 +210,7 @@ def _thread_counts(configurations: Sequence[Configuration]) -> list[int]:
 def rate(
     measurements: Measurements, kernel: str, threads: int, placement: str, first_touch: str
 ) -> MedianInterval | None:
-    """Return GB/s of a kernel; None where nothing was measured."""
+    """Return the rate of a kernel in GB/s; None where nothing was measured."""
     rates = measurements.rates_gb_s(
         kernel, threads=threads, placement=placement, first_touch=first_touch
     ).values()
@@ -221,7 +224,8 @@ def compare_rates(
     first: tuple[str, str],
     second: tuple[str, str],
 ) -> PairedComparison | None:
-    """Compare the bytes per second of two pairs of placement and first touch: first over second."""
+    """Compare the rates of two pairs of placement and first touch, first over second, by round;
+    None where no round has both."""
     both = [
         measurements.rates_gb_s(
             kernel, threads=threads, placement=placement, first_touch=first_touch
@@ -232,7 +236,7 @@ def compare_rates(
 
 
 def placement_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Yield the difference of each pair of placements with two threads or more."""
+    """Yield the difference of each pair of placements, with two threads or more."""
     for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for first_touch in FIRST_TOUCHES:
@@ -249,7 +253,8 @@ def placement_differences(measurements: Measurements) -> Iterator[Difference]:
 
 
 def touch_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Yield, with two threads or more, arrays initialised by all threads over by the main one."""
+    """Yield the difference of arrays initialised by all threads and by the main one, with two
+    threads or more."""
     for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for placement in PLACEMENTS:
@@ -267,8 +272,8 @@ def touch_differences(measurements: Measurements) -> Iterator[Difference]:
 
 
 def equal_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Yield the control, differences between equals: with one thread compact is scatter, and all
-    threads are the main one."""
+    """Yield differences between equals, as the control: with one thread compact and scatter are the
+    same, and so are all threads and the main one."""
     for kernel in STREAM_KERNELS:
         pairs = [((SCATTER, touch), (COMPACT, touch)) for touch in FIRST_TOUCHES]
         pairs += [((placement, ALL_THREADS), (placement, MAIN_THREAD)) for placement in PLACEMENTS]
@@ -283,7 +288,13 @@ def equal_differences(measurements: Measurements) -> Iterator[Difference]:
 
 @dataclass(frozen=True)
 class Pages:
-    """Where pages were, in all rounds. where: the machine's name; node: as describe_node has it."""
+    """Where pages were, in all rounds.
+
+    Attributes:
+        where: the machine's name, for reports.
+        node: the machine's record, as describe_node writes it.
+        configurations, runs: those that ran on this machine.
+    """
 
     where: str
     is_virtual: bool
@@ -309,13 +320,13 @@ class Pages:
 
     @property
     def runs_each(self) -> list[int]:
-        """Number of runs of each configuration that has any."""
+        """The number of runs of each configuration that has any."""
         return runs_each(self.configurations, self.runs)
 
 
 def observed_pages(measurements: Measurements) -> Pages | None:
-    """Return the pages of this machine if it has several NUMA nodes, else of the virtual machine;
-    None where none were observed."""
+    """Return the pages of this machine if it has several NUMA nodes, else those of the virtual
+    machine; None where no pages were observed."""
     if measurements.node["numa_nodes"] > 1:
         pages = Pages(
             measurements.node["name"], False, measurements.node, measurements.configurations,
@@ -334,7 +345,7 @@ def observed_pages(measurements: Measurements) -> Pages | None:
 # ---- tables, pictures and sentences --------------------------------------------------
 
 
-TIMES_CACHES = 4  # so much larger than the last-level caches arrays are to be, each
+TIMES_CACHES = 4  # how many times the last-level caches each array has to take
 RATE_ROWS, SHARE_ROWS = 9, 5
 
 
@@ -358,14 +369,15 @@ def stream_sentences(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
-    """Return the numbers of cores of a NUMA node and of the machine, if as many threads ran."""
+    """Return the numbers of cores of a NUMA node and of the machine, as far as so many threads
+    ran."""
     cores = {node["cores"] // node["numa_nodes"], node["cores"]}
     return sorted(number for number in cores if number > 1 and number in threads)
 
 
 def may_be_caches(measurements: Measurements, what: Streams) -> bool:
-    """Tell whether the arrays may fit in the last-level caches, whose size may be unknown: then
-    cores that bring more caches are faster whatever memory does."""
+    """Tell whether an array takes less than TIMES_CACHES times the last-level caches, or their size
+    is unknown: then threads on cores with more caches may be faster whatever memory does."""
     caches = measurements.node.get("last_level_cache_bytes")
     return not caches or what.array_bytes < TIMES_CACHES * caches
 
@@ -389,8 +401,8 @@ def _larger_caches(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _not_compact(measurements: Measurements) -> list[str]:
-    """Return a sentence where `close` spread threads over packages though one has a core for each,
-    as where the runtime lists cores by number, or processors announce none."""
+    """Return a sentence where `close` spread threads over packages though one has a core for each
+    of them, as where the runtime lists cores by number or processors announce none; else empty."""
     package = {entry["pu"]: entry.get("package") for entry in measurements.node["pu_list"]}
     packages = len(set(package.values()))
     if packages < 2:
@@ -413,7 +425,7 @@ def _not_compact(measurements: Measurements) -> list[str]:
 
 
 def _landmark_sentences(measurements: Measurements, kernel: str, threads: int) -> list[str]:
-    """Compare scatter with compact, and first touches under scatter, in sentences."""
+    """Return sentences that compare scatter with compact, and first touches under scatter."""
     moved = [
         (
             compare_rates(
@@ -514,7 +526,7 @@ def _shares_in_words(pages: Pages, threads: int, first_touch: str) -> Iterator[s
 
 
 def share_words(share: MedianInterval) -> str:
-    """Format a share: 50 %, with the interval where rounds differ."""
+    """Return a share in words, as in: 50 %; with its interval where rounds differ."""
     low, median, high = (f"{100 * value:.0f}" for value in (share.low, share.median, share.high))
     return f"{median} %" if low == high else f"{median} % [{low}, {high}]"
 
@@ -576,7 +588,8 @@ def pages_heading(pages: Pages) -> str:
 
 
 def _byte_note(measurements: Measurements, what: Streams) -> list[str]:
-    """Say what GB/s counts, by what the program reports of it."""
+    """Return sentences on the bytes that GB/s counts, by the record of the first run; empty: there
+    is none."""
     if not measurements.runs:
         return []
     timed = measurements.runs[0].record["times"]
@@ -654,7 +667,7 @@ def _share_table(pages: Pages) -> Table:
 
 
 def rate_pictures(measurements: Measurements) -> list[str]:
-    """Plot copy's rates in characters, a picture for each first touch, on one scale."""
+    """Return copy's rates as lines of characters, a picture for each first touch, on one scale."""
     threads = measured_thread_counts(measurements)
     curves = _curves(threads, lambda *key: rate(measurements, COPY, *key))
     medians = [
@@ -671,7 +684,7 @@ def rate_pictures(measurements: Measurements) -> list[str]:
 
 
 def page_pictures(pages: Pages) -> list[str]:
-    """Plot shares of local pages in characters, a picture for each first touch."""
+    """Return shares of local pages as lines of characters, a picture for each first touch."""
     curves = _curves(pages.threads, pages.share)
     axis = Axis("", SHARE_ROWS, top=1.0)
     return _pictures(f"local pages over threads, {pages.where}", curves, pages.threads, axis)
@@ -680,8 +693,13 @@ def page_pictures(pages: Pages) -> list[str]:
 def _curves(
     threads: Sequence[int], value: Callable[[int, str, str], MedianInterval | None]
 ) -> dict[str, dict[str, dict[int, MedianInterval]]]:
-    """Return by first touch, placement and place on the x axis the values there are of a number of
-    threads, a placement and a first touch."""
+    """Return the curves to plot: by first touch and placement, the measured values by their
+    position on the x axis, which is that of the number of threads in `threads`.
+
+    Args:
+        value: returns what was measured with a number of threads, a placement and a first touch;
+            None: nothing.
+    """
     return {
         touch: {
             placement: {
@@ -722,15 +740,15 @@ TOUCH_TITLES = {
     ALL_THREADS: "first touch by all: each thread what it uses",
     MAIN_THREAD: "first touch by one: the main thread all",
 }
-FEW_PLACES = 8  # on the x axis; markers of more would hide each other
+FEW_PLACES = 8  # on the x axis; with more, large markers would hide each other
 MARKER_PT, SMALL_MARKER_PT = 8, 5
-SHARE_MARGIN = 0.08  # of the axis of shares, beyond 0 and 1
+SHARE_MARGIN = 0.08  # by which the axis of shares goes beyond 0 and 1
 PAGES_SIZE_IN = (12.0, 4.5)
 
 
 def draw_streams(figure: Figure, measurements: Measurements) -> None:
-    """Draw a column for each first touch; below the rates this machine's local pages, if it has
-    several NUMA nodes."""
+    """Draw a column for each first touch: rates, and below them the local pages of this machine if
+    it has several NUMA nodes."""
     threads = measured_thread_counts(measurements)
     pages = observed_pages(measurements)
     if pages and pages.is_virtual:
@@ -764,8 +782,8 @@ def draw_streams(figure: Figure, measurements: Measurements) -> None:
 def pages_figure(
     measurements: Measurements, size_in: tuple[float, float] = PAGES_SIZE_IN
 ) -> Figure | None:
-    """Return a picture of a virtual machine's local pages; None where there are none. size_in:
-    width and height."""
+    """Return a picture of a virtual machine's local pages; None where none were observed. size_in:
+    width and height in inches."""
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -31,19 +31,19 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-MAX_ROWS = 2**20  # of a matrix
+MAX_ROWS = 2**20  # of a matrix, by --n
 
 
 @register("schedules")
 @dataclass(frozen=True)
 class Schedules(Experiment):
-    """Matrix products with each schedule, chunk and number of threads.
+    """An experiment: matrix products with each schedule, chunk and number of threads.
 
     Attributes:
-        schedules: names for OMP_SCHEDULE.
-        chunks: numbers of rows; 0: none is given.
-        environment: variables of all programs.
-        n: rows of the matrices.
+        schedules: the schedules' names in OMP_SCHEDULE.
+        chunks: the chunks, in rows; 0: none is given.
+        environment: environment variables of all programs.
+        n: the number of rows of the matrices.
         rounds: how often everything is run.
     """
 
@@ -113,7 +113,8 @@ _RATIO_NOTE = (
 
 
 def schedule_configurations(what: Schedules, cores: int) -> list[Configuration]:
-    """Return all configurations but chunks with which some thread would get no row."""
+    """Return all configurations, except those with a chunk so large that some thread would get no
+    row. cores: the machine's."""
     made = []
     for threads in thread_counts(cores):
         for schedule in what.schedules:
@@ -156,7 +157,7 @@ def schedule_differences(
 
 
 def same_thing(schedule: str, first: int, second: int) -> bool:
-    """Tell whether two chunks are the same: where none is given, dynamic and guided take 1."""
+    """Tell whether two chunks mean the same: dynamic and guided take 1 where none (0) is given."""
     return schedule in ("dynamic", "guided") and {first, second} == {0, 1}
 
 
@@ -165,7 +166,8 @@ def chunk_differences(
 ) -> Iterator[Difference]:
     """Yield the difference of each pair of chunks of a schedule at the same number of threads.
 
-    control: of those that are the same thing under two names; else of the others.
+    Args:
+        control: yield pairs that mean the same (same_thing); else the others.
     """
     for threads in thread_counts(cores):
         for schedule in what.schedules:
@@ -183,8 +185,8 @@ def chunk_differences(
 
 
 def published(measurements: Measurements, what: Schedules, cores: int) -> str | None:
-    """Return a sentence on SVP-BLOG's "dynamic beats static for few threads"; None where few
-    threads, both schedules or enough rounds are missing."""
+    """Return a sentence on SVP-BLOG's claim that dynamic beats static for few threads; None where
+    there are no two threads, both schedules or enough rounds to compare."""
     few = [threads for threads in thread_counts(cores) if threads > 1]
     if not few or not {"static", "dynamic"} <= set(what.schedules):
         return None
@@ -271,7 +273,7 @@ def schedule_tables(measurements: Measurements, what: Schedules, cores: int) -> 
 
 
 def draw_schedules(figure: Figure, measurements: Measurements, what: Schedules) -> None:
-    """Draw a column per chunk: times, and below them their ratio to static's."""
+    """Draw a column per chunk: times, and below them their ratio to those of the first schedule."""
     counts = thread_counts(measurements.node["cores"])
     grid = figure.subplots(2, len(what.chunks), sharex=True, sharey="row", squeeze=False)
     for column, chunk in enumerate(what.chunks):

@@ -1,5 +1,5 @@
-"""What a translation costs, for ./numalab explore 04: dependent and independent accesses to tables
-of growing size, on small and on huge pages, with tables, sentences and a picture."""
+"""The cost of address translation, for ./numalab explore 04: dependent and independent accesses to
+tables of growing size, on small and on huge pages, with tables, sentences and a picture."""
 
 from __future__ import annotations
 
@@ -47,23 +47,24 @@ if TYPE_CHECKING:
 
 UPDATE = "update"  # the probe's independent accesses; CHASE are its dependent ones
 TABLE_KERNELS = (UPDATE, CHASE)
-PART = 1.2  # "the two part": where small pages take so many times longer, at the least
-FAR = 4  # times the TLB's reach: who parts only there does so for another reason
-ENOUGH_SHARE = 0.9  # of a table on huge pages, to be called so
+PART = 1.2  # "the two part" where small pages take more than this many times as long
+FAR = 4  # times the TLB's reach; where the two part only beyond, there is another reason
+ENOUGH_SHARE = 0.9  # the share of a table on huge pages from which the table counts
 CACHE_LINE_BYTES = 64
-HEADROOM = 1.45  # of the curves' height, for the names of caches and reaches
+HEADROOM = 1.45  # the axis's height over the curves', for the names of caches and reaches
 
 
 @register("table_sizes")
 @dataclass(frozen=True)
 class TableSizes(Experiment):
-    """Two kernels of the probe, a dependent and an independent one, on tables of each size.
+    """An experiment: two kernels of the probe, a dependent and an independent one, on tables of
+    each size.
 
     Attributes:
-        smallest_bytes, largest_bytes: of the tables.
-        growth: factor from one size to the next.
-        steps: of a timed stretch, at least.
-        repetitions: within a process.
+        smallest_bytes, largest_bytes: the sizes of the smallest and the largest table.
+        growth: the factor from one size to the next.
+        steps: the least number of steps that are timed together.
+        repetitions: the repetitions within a process.
         rounds: how often everything is run.
     """
 
@@ -100,7 +101,7 @@ class TableSizes(Experiment):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes from the smallest to the largest table, which is always among them."""
+        """The sizes of all tables in bytes, smallest first; the largest is always among them."""
         sizes = [self.smallest_bytes]
         while sizes[-1] < self.largest_bytes:
             sizes.append(min(sizes[-1] * self.growth, self.largest_bytes))
@@ -145,8 +146,8 @@ class TableSizes(Experiment):
 
 
 def table_configurations(what: TableSizes, huge: bool) -> list[Configuration]:
-    """Return a configuration for each size and kind of pages. huge: on huge pages, too. One process
-    runs both kernels, on the same pages."""
+    """Return a configuration for each size and kind of pages. huge: whether tables are on huge
+    pages, too. One process runs both kernels, on the same pages."""
     return [
         Configuration(
             {"bytes": size, "pages": pages},
@@ -163,13 +164,13 @@ def table_configurations(what: TableSizes, huge: bool) -> list[Configuration]:
 
 @dataclass(frozen=True)
 class Size:
-    """One kernel on tables of one size.
+    """The measurements of one kernel on tables of one size; what was not measured is None.
 
     Attributes:
-        table_bytes: size of the table.
-        small, huge: ns per step on small and huge pages.
-        share: of the table on huge pages (0 to 1), the least of all runs.
-        ratio: time on small over time on huge pages.
+        table_bytes: the size of the table.
+        small, huge: the time of a step on small and on huge pages, in ns.
+        share: the share of the table on huge pages (0 to 1), the least of all runs.
+        ratio: the time on small pages over that on huge ones.
     """
 
     table_bytes: int
@@ -180,7 +181,8 @@ class Size:
 
     @property
     def diverges(self) -> bool:
-        """Whether small pages take longer, by more than a fifth, whatever the noise."""
+        """Whether small pages take more than PART times as long, whatever the noise, and the tables
+        got enough huge pages."""
         return (
             self.ratio is not None
             and self.ratio.survives == "yes"
@@ -195,7 +197,7 @@ def _interval(times: Sequence[float]) -> MedianInterval | None:
 
 
 def measured_sizes(measurements: Measurements, what: TableSizes, kernel: str) -> list[Size]:
-    """Return what was measured of a kernel, by size."""
+    """Return the measurements of a kernel, one for each size that has any, smallest first."""
     made = []
     for table_bytes in what.sizes:
         small = measurements.steps_ns(kernel, bytes=table_bytes, pages="small")
@@ -216,8 +218,8 @@ def measured_sizes(measurements: Measurements, what: TableSizes, kernel: str) ->
 
 
 def divergence_bytes(sizes: Sequence[Size]) -> int | None:
-    """Return the smallest size from which on the kinds of pages diverge at each; None if they
-    don't."""
+    """Return the size in bytes from which on the kinds of pages diverge at each size; None: they do
+    not at the largest."""
     parting = None
     for size in sorted(sizes, key=lambda one: one.table_bytes, reverse=True):
         if not size.diverges:
@@ -227,15 +229,17 @@ def divergence_bytes(sizes: Sequence[Size]) -> int | None:
 
 
 def page_reaches(measurements: Measurements) -> list[Reach]:
-    """Return the reach of each level of the TLB for both kinds of pages, as cpuid reports it."""
+    """Return the reach of each level of the TLB for both kinds of pages, as cpuid reports it; empty
+    where it does not."""
     pages = [int(measurements.description[key]) for key in ("page_bytes", "huge_page_bytes")]
     return [reach for page in pages for reach in tlb_reaches(measurements.description, page)]
 
 
 def line_knees(measurements: Measurements) -> list[tuple[str, int]]:
-    """Return each data cache with the size of the table of whose small pages it holds a line each.
+    """Return the level of each data cache, and the size in bytes of a table with as many small
+    pages as the cache has lines.
 
-    There the chase slows down on both kinds of pages alike, since both have the same lines.
+    The chase uses one line per small page, so it slows down there, on both kinds of pages alike.
     """
     lines = measurements.description["page_bytes"] // CACHE_LINE_BYTES
     return [
@@ -246,14 +250,15 @@ def line_knees(measurements: Measurements) -> list[tuple[str, int]]:
 
 
 def page_names(measurements: Measurements) -> tuple[str, str]:
-    """Return the sizes of small and huge pages as text: 4 KiB and 2 MiB on most machines."""
+    """Return the sizes of small and huge pages in words: 4 KiB and 2 MiB on most machines."""
     return bytes_words(measurements.description["page_bytes"]), bytes_words(
         measurements.description["huge_page_bytes"]
     )
 
 
 def mode_sentence(mode: str | None) -> str | None:
-    """Say why there are no huge pages, and what an administrator can do; None if there are."""
+    """Return sentences on why there are no huge pages, and what an administrator can do; None:
+    there are."""
     if mode == "never":
         return (
             "Transparent huge pages are switched off on this node (mode never), so only the "
@@ -338,8 +343,9 @@ def _parting_words(sizes: Sequence[Size], small: str, huge: str, step: str) -> s
 def _where_it_lies(
     sizes: Sequence[Size], measurements: Measurements, reach: Reach | None
 ) -> str | None:
-    """Compare the size from which on they diverge with the reach of small pages by cpuid; None
-    where that is unknown, or tables or rounds don't suffice."""
+    """Return sentences that compare the size from which on the kinds of pages diverge with the
+    reach of small pages by cpuid; None where that is unknown, tables are too small, or rounds too
+    few."""
     compared = [
         size.table_bytes
         for size in sizes
@@ -370,7 +376,8 @@ def _where_it_lies(
 
 
 def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
-    """Say what a page walk costs at the largest table, and what it reads."""
+    """Return sentences on what a page walk costs at the largest table and what it reads; None where
+    no size was measured on both kinds of pages."""
     both = [(size, size.small, size.huge) for size in sizes if size.small and size.huge]
     if not both:
         return None
@@ -389,7 +396,8 @@ def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
 
 
 def _hidden(chased: Sequence[Size], updated: Sequence[Size]) -> str | None:
-    """Say why the independent kernel shows less than the dependent one; None where it does not."""
+    """Return sentences on why the independent kernel shows less than the dependent one; None where
+    it does not."""
     ratios = [
         sizes[-1].ratio.ratio
         for sizes in (chased, updated)
@@ -420,7 +428,8 @@ def _knee_sentence(measurements: Measurements, what: TableSizes) -> list[str]:
 
 
 def _faults(measurements: Measurements) -> list[str]:
-    """Say what the first touch of the largest table took."""
+    """Return a sentence on what the first touch of the largest table took; empty where it was not
+    measured on both kinds of pages."""
     sizes = {int(c.key["bytes"]) for c in measurements.configurations}
     told = []
     for pages, name in zip(("small", "huge"), page_names(measurements), strict=True):
@@ -472,7 +481,7 @@ def _table(measurements: Measurements, what: TableSizes, kernel: str) -> Table:
 
 
 def table_notes(measurements: Measurements) -> list[str]:
-    """Return a note for each table: what its steps are."""
+    """Return a note on the steps of each table of table_tables."""
     ratio = (
         " Ratio: small over huge pages in one round, interval of its median; * survives "
         "repetition: 1 is outside. ? too few rounds for 95 %."
@@ -486,7 +495,7 @@ def table_notes(measurements: Measurements) -> list[str]:
 
 
 def table_picture(measurements: Measurements, what: TableSizes) -> list[str]:
-    """Plot the dependent kernel in characters; no line without a measurement."""
+    """Return the dependent kernel's times as lines of characters; empty: nothing was measured."""
     sizes = measured_sizes(measurements, what, CHASE)
     small, huge = page_names(measurements)
     series = [
@@ -520,7 +529,7 @@ def table_picture(measurements: Measurements, what: TableSizes) -> list[str]:
 
 
 def _caches(measurements: Measurements) -> list[tuple[str, int]]:
-    """Return each data cache and its size."""
+    """Return the level and the size in bytes of each data cache."""
     return [
         (cache["level"], cache["bytes_each"])
         for cache in measurements.node["caches"]
@@ -529,7 +538,8 @@ def _caches(measurements: Measurements) -> list[tuple[str, int]]:
 
 
 def _mark(axes: Axes, position_bytes: int, words: str, colour: str, row: int) -> None:
-    """Mark a size. row: of the words, from the top, so that neighbours don't overlap."""
+    """Mark a size. row: that of the words, counted from the top, so that neighbours don't
+    overlap."""
     axes.axvline(position_bytes, color=colour, linewidth=1.2, linestyle=":")
     axes.annotate(
         words, (position_bytes, 1.0), xycoords=("data", "axes fraction"), xytext=(-4, -4 - 16 *

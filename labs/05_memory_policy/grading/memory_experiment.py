@@ -1,7 +1,7 @@
 """Experiments on local and remote memory, for ./numalab explore 05.
 
-What copies, jobs, teams and matrix products make of memory on one NUMA node or another, where a
-virtual machine puts memory that was requested, and what automatic NUMA balancing moves. Times are
+They measure copies, jobs, teams and matrix products with memory on one NUMA node or another, where
+a virtual machine puts memory that was requested, and what automatic NUMA balancing moves. Times are
 taken by fresh processes, everything once per round, in random order.
 """
 
@@ -29,17 +29,15 @@ from numalab.processes import shell_variables, starting
 
 T = TypeVar("T")
 Progress = Callable[[str], None]
-MIN_PLACED = 0.95  # share of an array's pages on the NUMA node that was requested for them
+MIN_PLACED = 0.95  # the share of an array's pages on the requested NUMA node, at least
 VIRTUAL_BYTES = (
     2 << 20
 )  # of an array on a virtual machine, where each page fault takes milliseconds
 
 
 def _record(program: Path, arguments: Iterable[str], place: Place = THIS_MACHINE) -> Json:
-    """Run a program of numalab's and return the record that it writes.
-
-    Raises NumalabError, UserError and Interrupted.
-    """
+    """Run a program of numalab's and return the record that it writes. Raises NumalabError where it
+    fails, UserError where memory was short, and Interrupted."""
     output = run_program(program, list(arguments), shell_variables.observer_environment(), place)
     try:
         record: Json = json.loads(output)
@@ -51,7 +49,8 @@ def _record(program: Path, arguments: Iterable[str], place: Place = THIS_MACHINE
 def _measure_rounds(
     what: str, runs: Sequence[Callable[[], T]], rounds: int, progress: Progress
 ) -> list[list[T]]:
-    """Call each of `runs` once per round, in a new random order, and return its results by round.
+    """Call each of `runs` once per round, in a new random order. Return for each its results, by
+    round.
 
     what: the experiment's name, for progress.
     """
@@ -72,11 +71,12 @@ COPY_REPETITIONS = 5
 
 @dataclass(frozen=True)
 class Copy:
-    """memcpy from an array on one NUMA node to one on another.
+    """The results of memcpy from an array on one NUMA node to one on the same or another.
 
     Attributes:
-        source, destination: numbers of the NUMA nodes.
-        gb_s: 10^9 bytes copied per second, of each process whose pages were placed as requested.
+        source, destination: the numbers of the NUMA nodes.
+        gb_s: 10^9 bytes copied per second, for each process whose pages were placed as requested;
+            empty on a virtual machine.
         share: the least share (0 to 1) of pages placed as requested, over both arrays and all
             processes; None where the system does not report it.
     """
@@ -89,7 +89,8 @@ class Copy:
 
 @dataclass(frozen=True)
 class Copies:
-    """All pairs of NUMA nodes. thread_on: NUMA node of the thread that copies."""
+    """The copies between all pairs of NUMA nodes. thread_on: the NUMA node of the thread that
+    copies."""
 
     thread_on: int
     copies: tuple[Copy, ...]
@@ -98,12 +99,12 @@ class Copies:
 def copy_memory(
     program: Path, node: Json, rounds: int, progress: Progress, place: Place = THIS_MACHINE
 ) -> Copies:
-    """Measure memcpy between two arrays, each on a NUMA node of its own, by a thread of the first
-    node with cores: a matrix of sources and destinations (S. Pachghare's, SVP-BLOG).
+    """Measure memcpy between two arrays, each on one NUMA node, by a thread of the first NUMA node
+    with cores: for all sources and destinations, as S. Pachghare did (SVP-BLOG).
 
-    Physical quantity: bytes copied per second. What could fake it: arrays that a cache holds (40 MB
-    each, as there; larger than what one core keeps), and pages on another NUMA node (each process
-    reports its pages, and such a one is left out). On a virtual machine no time is kept. Raises
+    The quantity is bytes copied per second. What could falsify it: arrays that fit a cache (so they
+    have 40 MB each, as in the blog), and pages on another NUMA node (each process reports its
+    pages, and such a process is left out). On a virtual machine no time is kept. Raises
     NumalabError, UserError and Interrupted.
     """
     topology = topology_of_node(node)
@@ -124,8 +125,8 @@ def copy_memory(
 
 
 def _copy(records: Sequence[Json], least: float | None, is_timed: bool) -> Copy:
-    """Summarize the processes of one pair. least: share of pages placed as requested from which on
-    a time counts; None: any."""
+    """Return the results of the processes of one pair. least: the share of pages placed as
+    requested from which on a time counts; None: each counts."""
     both = [(record["source_share"], record["destination_share"]) for record in records]
     shares = [None if None in pair else min(pair) for pair in both]
     known = [share for share in shares if share is not None]
@@ -142,7 +143,7 @@ def _copy(records: Sequence[Json], least: float | None, is_timed: bool) -> Copy:
 # ---- several jobs, and a team, at once ---------------------------------------------------
 
 
-JOB_REPETITIONS, LEFT_OUT = 12, 3  # at each end
+JOB_REPETITIONS, LEFT_OUT = 12, 3  # LEFT_OUT of them at either end
 JOB_KERNEL = "triad"
 
 
@@ -152,9 +153,9 @@ class Jobs:
 
     Attributes:
         what: their description, for reports.
-        processes: how many.
-        threads: of each process.
-        node: NUMA node to which cores and memory are bound, memory alone where is_memory_only;
+        processes: the number of processes.
+        threads: the number of threads of each process.
+        node: the NUMA node to which cores and memory are bound, only memory if is_memory_only;
             None: neither is bound.
     """
 
@@ -171,8 +172,8 @@ class JobRates:
 
     Attributes:
         gb_s: 10^9 bytes per second of one job or team, write-allocate included: the median over
-            jobs, of each round.
-        refused: number of rounds left out because memory was on another NUMA node.
+            jobs, for each round that counts.
+        refused: the number of rounds left out because memory was on another NUMA node.
     """
 
     kind: Jobs
@@ -183,14 +184,17 @@ class JobRates:
 def run_jobs(
     probe: Path, node: Json, array_bytes: int, rounds: int, progress: Progress
 ) -> list[JobRates]:
-    """Measure serial jobs at once, as many as the first NUMA node has cores, and a team of as many
-    threads: as the kernel and first touch place them, and with all memory on one NUMA node.
+    """Measure serial jobs at the same time, as many as the first NUMA node with cores has cores,
+    and a team of as many threads: placed by the Linux kernel and first touch, and with all memory
+    on that NUMA node.
 
-    Physical quantity: bytes per second that each job moves while the others run. What could fake
-    it: jobs that drift out of step, so that a late one has the controller to itself (all start at
-    once, the repetitions at both ends are left out), and memory on another NUMA node (each process
-    reports its pages, and such a round is left out). array_bytes: of each of a job's three arrays;
-    a team's have as much for each thread. Raises NumalabError.
+    The quantity is bytes per second that each job moves while the others run. What could falsify
+    it: jobs that drift apart, so that a late one has the controller for itself (so all start at
+    once, and the repetitions at either end are left out), and memory on another NUMA node (each
+    process reports its pages, and such a round is left out). Raises NumalabError.
+
+    Args:
+        array_bytes: the bytes of each of a job's three arrays; a team has as many per thread.
     """
     topology = topology_of_node(node)
     first = thread_nodes(topology)[0]
@@ -217,8 +221,8 @@ def run_jobs(
 def _run_at_once(
     probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, has_single_node: bool
 ) -> float | None:
-    """Return the median GB/s of a job, None where memory was not placed as requested. Raises
-    NumalabError."""
+    """Run jobs at the same time. Return the median of their GB/s; None where memory was not placed
+    as requested. Raises NumalabError where a job fails."""
     environment = shell_variables.observer_environment() | {"OMP_NUM_THREADS": str(kind.threads)}
     words = [
         JOB_KERNEL, "pages=small", f"bytes={array_bytes * kind.threads}", "first_touch=all",
@@ -249,7 +253,7 @@ def _run_at_once(
 
 
 def _gb_s(record: Json) -> float:
-    """Return GB/s of the repetitions in the middle."""
+    """Return the median GB/s of a job's repetitions, without LEFT_OUT of them at either end."""
     (times,) = record["times"]
     middle = times["elapsed_s"][LEFT_OUT:-LEFT_OUT]
     return 1e-9 * float(times["bytes_moved"]) / median(map(float, middle))
@@ -270,10 +274,10 @@ WHY_NO_PRODUCT = {
 
 @dataclass(frozen=True)
 class Products:
-    """A matrix product of n rows and columns.
+    """The results of matrix products with n rows and columns.
 
     Attributes:
-        gflops: by memory policy, 10^9 floating-point operations per second of the best repetition
+        gflops: by memory policy, 10^9 floating-point operations per second in the best repetition
             of each process, in the order of the rounds.
     """
 
@@ -287,7 +291,8 @@ class Products:
 
     @property
     def ratio(self) -> MedianInterval:
-        """How many times as fast interleaved as by default, over rounds."""
+        """The interleaved product's speed over the default's: its median over rounds, with
+        interval."""
         pairs = zip(self.gflops[INTERLEAVE], self.gflops[DEFAULT], strict=False)
         return median_interval([interleaved / default for interleaved, default in pairs])
 
@@ -297,8 +302,8 @@ class Products:
 
 def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products | str:
     """Measure a matrix product of OpenBLAS whose matrices one thread has written, under the default
-    policy and interleaved over all NUMA nodes; or say in a sentence why there is none. Raises
-    NumalabError, UserError and Interrupted."""
+    policy and interleaved over all NUMA nodes. Return its results, or a sentence on why there are
+    none. Raises NumalabError, UserError and Interrupted."""
     trial = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
     done = THIS_MACHINE.execute(trial, shell_variables.observer_environment())
     if done.code in WHY_NO_PRODUCT:
@@ -322,8 +327,9 @@ def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products
 
 BALANCED_BYTES = 48 * 2**20
 BALANCED_S = 6.0
-# Linux's own are 1,000, 60,000 and 1,000 ms; shorter, so that it takes seconds.
+# Linux's defaults are 1,000, 60,000 and 1,000 ms; with these it takes seconds.
 SCAN_MS = {"scan_min_ms": 100, "scan_max_ms": 200, "scan_delay_ms": 100}
+# The share of local pages from which a program is healed, and a growth that is none.
 HEALED, FLAT = 0.95, 0.02
 
 
@@ -333,10 +339,10 @@ class BalancingRun:
 
     Attributes:
         is_on: whether Linux balanced.
-        scan_ms: Linux's scan periods and delay, by name.
-        seconds: times of the observations.
-        local: of each observation, the share (0 to 1) of pages on the NUMA node of the thread that
-            uses them.
+        scan_ms: Linux's scan periods and delay in ms, by name.
+        seconds: the times of the observations.
+        local: by observation, the share (0 to 1) of pages on the NUMA node of the thread that uses
+            them.
     """
 
     is_on: bool
@@ -354,14 +360,14 @@ class BalancingRun:
 
     @property
     def healed_after_s(self) -> float | None:
-        """Seconds until the share of local pages was first HEALED; None where it never was."""
+        """The seconds until the share of local pages first reached HEALED; None: it never did."""
         pairs = zip(self.seconds, self.local, strict=True)
         return next((at for at, share in pairs if share >= HEALED), None)
 
 
 @dataclass(frozen=True)
 class Healing:
-    """The same program with and without automatic NUMA balancing."""
+    """The runs of the same program with and without automatic NUMA balancing."""
 
     machine: str
     balanced: BalancingRun
@@ -380,10 +386,10 @@ class Healing:
 
 
 def read_run(record: Json) -> BalancingRun:
-    """Read a record of the program `balancing`.
+    """Return the run in a record of the program `balancing`.
 
-    Half of the pages are used on the NUMA node where all of them are at first. numa_maps reports
-    nothing of pages that are just being moved.
+    Half of the pages are used on the NUMA node where all of them are at first. Pages that are just
+    being moved count as remote: numa_maps reports nothing of them.
     """
     half = record["pages"] / 2
     return BalancingRun(
@@ -398,14 +404,14 @@ def read_run(record: Json) -> BalancingRun:
 
 
 def heal(program: Path, place: Place, progress: Progress) -> Healing:
-    """Watch automatic NUMA balancing heal a program on a virtual machine: one thread has written
-    what a thread of another NUMA node uses half of.
+    """Observe automatic NUMA balancing on a virtual machine, on pages that one thread has written,
+    and half of which a thread of another NUMA node uses.
 
-    Physical quantity: the share of pages on the NUMA node of their user, by numa_maps, over
-    seconds. What could fake it: pages that are there anyway (all begin on the writer's node), other
-    causes of moves (the same run without balancing stays as it is), and the way of asking
-    (move_pages does not report pages that balancing has unmapped for a moment). Raises
-    NumalabError, UserError and Interrupted.
+    The quantity is the share of pages on the NUMA node of their user, by numa_maps, over seconds.
+    What could falsify it: pages that are there anyway (all begin on the writer's NUMA node), other
+    causes of moves (the same run without balancing has to stay as it is), and the way of observing
+    (so not by move_pages, which does not report pages that balancing has unmapped for a moment).
+    Raises NumalabError, UserError and Interrupted.
     """
     periods = [f"{name}={value}" for name, value in SCAN_MS.items()]
     runs = []
@@ -421,14 +427,15 @@ def heal(program: Path, place: Place, progress: Progress) -> Healing:
 
 @dataclass(frozen=True)
 class VirtualPair:
-    """Threads on one NUMA node of a virtual machine, memory on another or the same.
+    """Threads on one NUMA node of a virtual machine, and memory on the same or another one.
 
     Attributes:
-        share: of the pages, those on the requested NUMA node (0 to 1); None where the system does
-            not report it.
-        gb_s: modelled bandwidth of all cores of the whole machine's NUMA node; None where a rate is
-            not known.
-        is_at_most: the link's rate is not known, so that gb_s is an upper bound.
+        threads_on, memory_on: the numbers of the NUMA nodes.
+        share: the share of the pages on the requested NUMA node (0 to 1); None where the system
+            does not report it.
+        gb_s: the modelled bandwidth of all cores of the whole machine's NUMA node, in GB/s; None
+            where it can't be modelled.
+        is_at_most: some part's rate is not known, so that gb_s is an upper bound.
     """
 
     threads_on: int
@@ -440,8 +447,8 @@ class VirtualPair:
 
 @dataclass(frozen=True)
 class VirtualPairs:
-    """All pairs of NUMA nodes. not_modelled: why no bandwidth is modelled, as a sentence; empty
-    where one is."""
+    """All pairs of NUMA nodes of a virtual machine. not_modelled: why no bandwidth is modelled, as
+    a sentence; else empty."""
 
     machine: str
     pairs: tuple[VirtualPair, ...]
@@ -449,10 +456,9 @@ class VirtualPairs:
 
 
 def modelled_gb_s(machine: Machine, threads_on: int, memory_on: int) -> tuple[float, bool] | None:
-    """Model the GB/s of a thread on each core of a NUMA node that use memory of one NUMA node.
-
-    Returns it and whether a part's rate is missing; None where it can't be modelled.
-    """
+    """Return the modelled GB/s of threads on all cores of a NUMA node that use the memory of one,
+    and whether a part's rate is missing; None where it can't be modelled. machine: the whole one,
+    which is not scaled down."""
     before = sum(len(node.cores) for node in machine.numa_nodes[:threads_on])
     cores = range(before, before + len(machine.numa_nodes[threads_on].cores))
     traffic = summed((((core, memory_on), 1.0) for core in cores), len(cores))
@@ -464,9 +470,12 @@ def observe_pairs(
     probe: Path, machine: Machine, place: VirtualNode, progress: Progress
 ) -> VirtualPairs:
     """Observe where a virtual machine puts memory that is requested on each NUMA node, and model
-    its bandwidth from published rates. No time is taken there.
+    its bandwidth from published rates. No time is taken. Raises NumalabError, UserError and
+    Interrupted.
 
-    Raises NumalabError, UserError and Interrupted.
+    Args:
+        machine: the whole machine, which is not scaled down.
+        place: the virtual machine.
     """
     topology = topology_of_node(place.node)
     nodes = place.node["numa_node_list"]

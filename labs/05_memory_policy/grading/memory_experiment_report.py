@@ -84,7 +84,8 @@ def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
 
 
 def show_copies(copies: Copies, is_timed: bool, console: Console) -> None:
-    """Print a matrix of GB/s copied, or without times of pages placed as requested."""
+    """Print a matrix of GB/s copied; without times (is_timed), one of the shares of pages placed as
+    requested."""
     from rich.text import Text
 
     def cell(copy: Copy) -> str:

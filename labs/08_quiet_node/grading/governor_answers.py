@@ -1,5 +1,5 @@
-"""Questions about a recording of a frequency governor: the correct answers, what wrong ones come
-from, and the file of a student's answers. Pure functions."""
+"""Questions about a recording of a frequency governor: the correct answers, the mistakes that lead
+to wrong ones, and the file of a student's answers. Pure functions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class GovernorQuestion:
 
     Attributes:
         key: its key in the file of answers.
+        text: the question.
         answer: returns the correct answer.
-        mistakes: yields wrong answers with the sentence that each deserves, which does not give the
-            correct one away.
-        file: the file of the recording that has it, or its folder.
-        tolerance: the share of the answer by which a student's may be off.
+        mistakes: yields wrong answers, each with a sentence that does not give the correct one
+            away.
+        file: the file of the recording that the answer follows from, or its folder.
+        tolerance: the share of the correct answer by which a student's may be off.
     """
 
     key: str
@@ -49,7 +50,8 @@ class GovernorQuestion:
         return abs(given - answer) <= self.tolerance * answer
 
     def mistake(self, given: float, recording: Recording) -> str | None:
-        """Return the sentence on a wrong answer, where it is a known mistake; else None."""
+        """Return the sentence on a wrong answer that a known mistake leads to; None: no such
+        mistake is known."""
         for mistaken, sentence in self.mistakes(recording):
             near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
             if near and not self.is_correct(mistaken, recording):
@@ -117,14 +119,14 @@ def _latency_us(recording: Recording) -> float:
 
 
 def _up_least_us(recording: Recording) -> float:
-    """Return the least time to the highest frequency: load appears so early after a sample that the
-    rest of the window is just enough."""
+    """Return the least time to the highest frequency, in us: load appears when the rest of the
+    governor's window is just enough to exceed the threshold."""
     return recording.sampling_us * recording.up_threshold / 100 + _latency_us(recording)
 
 
 def _up_most_us(recording: Recording) -> float:
-    """Return the most: load that is a little too late for its first window waits for the next
-    one."""
+    """Return the longest time to the highest frequency, in us: load appears a little too late for
+    its first window, and counts in the next one."""
     return _up_least_us(recording) + recording.sampling_us
 
 
@@ -153,7 +155,7 @@ def _transitions_ms(recording: Recording) -> float:
 
 def _time_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
     answer = _transitions_ms(recording)
-    # What sampling periods of so many us would give, too.
+    # This is also the answer if the latency is taken to be in us.
     yield answer * 1000, "a latency of so many ns, not us, and the answer in ms"
     yield answer / 1000, "that is in s; it is asked for in ms"
     ticks = sum(recording.ticks.values())
@@ -199,15 +201,15 @@ RecordAnswers = SeededAnswers[float]
 
 
 def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers:
-    """Return the answers of a file. expected: the seed that a course has fixed; None: any. Raises
-    BadAnswers."""
+    """Return the answers in a file. expected: the seed that a course has fixed; None: any. Raises
+    BadAnswers where the file can't be used, or has another seed."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that recording")
     return RecordAnswers(seed, {key: _answer(table, key) for key in KEYS})
 
 
 def _answer(table: Table, key: str) -> float | None:
-    """Return the answer to a key; None where it is missing or ""."""
+    """Return the answer to the question of a key; None where it is missing or ""."""
     if table.values.get(key, "") == "":
         return None
     found = table.number(key)

@@ -1,10 +1,10 @@
 """The rule for answers about the recording of a frequency governor.
 
-What is measured: of how many questions the answer is another than what follows from the recording
-that the kit makes from the file's seed. What could pass without having looked: somebody else's
-answers for the same seed, so a course may fix one for each student (`seed`), and the kit's own do
-not count for a student. What fails: one answer that is wrong or missing, and a file that can't be
-used. Nothing is run, so any node can judge it.
+The value is the number of questions whose answer does not follow from the recording that numalab
+makes from the file's seed. It fails with one answer that is wrong or missing, and with a file that
+can't be used. Answers of another student for the same seed pass, so a course may fix a seed for
+each student (`seed`); the answers that come with numalab's solution do not count for a student.
+Nothing is run, so any machine can judge it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numalab.labs.declaration import Criterion
 
 @Rule("governor", subject="answers")
 def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the answers that do not follow from the recording."""
+    """Count the questions whose answer does not follow from the recording."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)

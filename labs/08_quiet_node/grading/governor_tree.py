@@ -1,14 +1,14 @@
-"""What Linux keeps of a frequency governor's work in /sys/devices/system/cpu/cpu0/cpufreq, as it
-might have been recorded on a node. Pure functions of a seed.
+"""Linux's files on the work of a frequency governor, /sys/devices/system/cpu/cpu0/cpufreq, as they
+might have been recorded on a machine. Pure functions of a seed.
 
 Frequencies, sampling rate, threshold and latency are published ones, or near them: 14 states from
 1064 to 2661 MHz under `ondemand`, a sampling rate of 10,000 us, which is the transition latency of
 10,000 ns times 1,000, and an up_threshold of 95 % (SVP-BLOG). The states in between are not
 published: here they are 133 MHz apart, as the ends allow, and the highest, 1 MHz above the next,
-stands for turbo. The load is made up: a program that computes, then waits. The governor does what
-Linux says of it (admin-guide/pm/cpufreq.rst): at each sample it takes the share of the time since
-the last one in which the processor was not idle; above the threshold the clock goes to the highest
-frequency, else so far up from the lowest as that share. So all files agree with one another.
+stands for turbo. The load is invented: a program that computes, then waits. The governor works as
+Linux documents it (admin-guide/pm/cpufreq.rst): at each sample it takes the share of the time since
+the last one in which the processor was not idle. Above the threshold it chooses the highest
+frequency, else the one as far from the lowest to the highest as that share. So all files agree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functools import lru_cache
 from numalab.draws import draw, pick
 from numalab.machines.seeded import SEEDS
 
-PUBLISHED_SEED = 2012  # of the kit's own answers; its governor is the published one
+PUBLISHED_SEED = 2012  # of numalab's own answers; its governor has the published settings
 
 HIGHEST_KHZ, SECOND_KHZ, STEP_KHZ, STATES = 2_661_000, 2_660_000, 133_000, 14
 TICK_US = 10_000  # of time_in_state: USER_HZ is 100
@@ -39,8 +39,8 @@ class Recording:
         latency_ns: the time that a transition takes.
         sampling_us: the sampling period.
         up_threshold: the load in percent above which the highest frequency is chosen.
-        ticks: the time at each frequency, in ticks of TICK_US.
-        transitions: the number of transitions, by frequency before and after.
+        ticks: the time at each frequency in kHz, in ticks of TICK_US; a missing one is 0.
+        transitions: the number of transitions, by the frequencies before and after in kHz.
         last_khz: the frequency at the end.
     """
 
@@ -71,8 +71,8 @@ def frequencies() -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def make_recording(seed: int) -> Recording:
-    """Return the recording of a seed, in which a single transition is the most frequent. Raises
-    ValueError for what is no seed."""
+    """Return the recording of a seed, in which one transition is more frequent than any other.
+    Raises ValueError for a number that is no seed."""
     if seed not in SEEDS:
         raise ValueError(f"seed {seed}")
     found = (_recorded(seed, attempt) for attempt in range(_MOST_ATTEMPTS))
@@ -105,8 +105,8 @@ def _recorded(seed: int, attempt: int) -> Recording:
 
 
 def _loads(name: str) -> Iterator[int]:
-    """Yield the load in percent, per sampling period: some full ones, then some of waiting, in
-    turn."""
+    """Yield the load of each sampling period in percent: some periods of full load, and some of
+    waiting, in turn; without end."""
     computing = 2 + draw(f"{name} computing", 10)
     waiting = 1 + draw(f"{name} waiting", 6)
     usual = 5 + draw(f"{name} usual", 60)
@@ -122,8 +122,8 @@ def _loads(name: str) -> Iterator[int]:
 
 
 def _governed(load: int, threshold: int, table: tuple[int, ...]) -> int:
-    """Return the frequency that ondemand chooses for a load in percent, in kHz: the nearest one in
-    the table."""
+    """Return the frequency in kHz that ondemand chooses for a load in percent: above the threshold
+    the highest, else the nearest one in the table."""
     if load > threshold:
         return table[0]
     wanted = table[-1] + load * (table[0] - table[-1]) // _FULL
@@ -133,7 +133,7 @@ def _governed(load: int, threshold: int, table: tuple[int, ...]) -> int:
 # ---- files -------------------------------------------------------------------------------------
 
 _PU = "sys/devices/system/cpu"
-# Of the first PU, and of the governor, which serves all.
+# The folders of the first PU, and of the governor, which is the same for all.
 POLICY, GOVERNOR = f"{_PU}/cpu0/cpufreq", f"{_PU}/cpufreq/ondemand"
 
 
@@ -171,8 +171,8 @@ def tree(recorded: Recording) -> dict[str, str]:
 
 
 def _trans_table(recorded: Recording) -> str:
-    """Return trans_table: a row for each frequency that was left, a column for each that
-    followed."""
+    """Return the text of trans_table: a row for each frequency that was left, a column for each
+    that followed."""
     lines = [
         "   From  :    To",
         "         :" + "".join(f"{k:>10}" for k in recorded.frequencies_khz),

@@ -1,5 +1,5 @@
-"""Rules on kernels that measure on a node that isn't quiet: what they find of stops, by a clock
-that is made and of their own thread, and what they read from times."""
+"""The rules for kernels that measure on a machine that isn't quiet: which stops they find, by an
+artificial clock and of their own thread, and how they decide by times. Pure functions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ describe_kinds(MEANS)
 
 
 def _listed(kinds: Sequence[tuple[KindCount, int]]) -> str:
-    """Return the worst kinds in words, each with its number of such answers."""
+    """Return the first kinds in words, each with its number of answers, and how many are left
+    out."""
     told = [f"{meaning_of(of.kind)} ({count} of {of.count})" for of, count in kinds]
     more = len(told) - _MAX_LISTED
     return "; ".join([*told[:_MAX_LISTED], *([f"{more} more kinds"] if more > 0 else [])])
@@ -69,7 +70,8 @@ def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, 
 
 
 def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
-    """Return the series that a kernel answered; the verdict where runs lack or one ended badly."""
+    """Return the series that a kernel answered; the verdict where a run is missing or ended
+    badly."""
     missing = missing_runs(criterion, evidence, evidence.runs_of(SERIES))
     if missing:
         return missing
@@ -120,18 +122,20 @@ def noise_stops(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return judge_value(criterion, float(len(wrong)), why, unit="clocks misread")
 
 
-# Fewer stops than that, and one that is missed may be chance.
+# Stops that are needed for a verdict; of fewer, one may be missed by chance.
 _LEAST_STOPS = 8
-# Of what the kit's stops take: so much the node may take, too, before nothing is said.
+# How much time the machine itself may take from the thread, as a share of what numalab's stops
+# take; with more there is no verdict.
 _MOST_LOST = 0.5
-# Of the least length of a stop: so long, on a busy node, what was to be too short may count.
+# The share of a stop's least length from which an interruption that was meant to be too short may
+# count: on a busy machine it may have taken longer.
 _ARGUABLE = 0.8
 _ERROR_UNIT = "off, as a share of their number or time"
 
 
 def _relative_excess(reported: float, least: float, most: float) -> float:
-    """Return how far a figure is outside the interval from least to most, as a share of the
-    least."""
+    """Return how far a figure is outside the interval from least to most, as a share of least; 0
+    where least is not above 0."""
     return max(0.0, least - reported, reported - most) / least if least > 0 else 0.0
 
 
@@ -154,7 +158,7 @@ def _apart(run: LiveStops) -> str:
 
 
 def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
-    """Tell whether one more run may show that the machine caused the failure of the first one."""
+    """Tell whether one more run may show that the machine caused the first one's failure."""
     runs = evidence.runs_of(STOPS)
     if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.max_runs:
         return False
@@ -167,10 +171,10 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure how far the reported stops of the kernel's own thread are off, as a share of their
     number or their time.
 
-    A failed run fails the kernel only if one of two further runs does not pass, either: under a
-    hypervisor the machine may lose its core for some milliseconds that nobody counts (/proc/stat
-    has ticks of ten), and to a reader of a clock that is a stop. A kernel that guesses gains a
-    tenth by it."""
+    Two further runs follow a first one that fails; if both pass, the kernel passes, else the first
+    of them that does not gives the verdict. A hypervisor may take the core for some milliseconds
+    that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a stop.
+    A kernel that guesses gains a tenth by it."""
     runs = evidence.runs_of(STOPS)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
@@ -186,7 +190,7 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     """Return the verdict on one run. Time that the machine itself took from the thread counts in
-    the kernel's favour: it may report that or not."""
+    the kernel's favour: the kernel may report it or not."""
     assert run.reported is not None
     to_watch_s = run.watch_s - run.ahead_s
     if run.elapsed_s < to_watch_s:
@@ -218,7 +222,8 @@ def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
 
 @Rule("decided", runs=(SERIES,))
 def decided(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Score decisions between two programs: correct ones minus wrong ones, over all series."""
+    """Measure the decisions between two programs: the number of correct ones minus that of wrong
+    ones, as a share of all series."""
     series = _drawn_series(criterion, evidence)
     if isinstance(series, CriterionVerdict):
         return series

@@ -1,8 +1,7 @@
-"""The file in which a student answers questions about links that are drawn from a seed. Pure
-functions.
+"""The file of a student's answers to questions about links that a seed draws. Pure functions.
 
-Its keys are the same for all seeds; what is drawn from the seed stands in the questions
-(`./numalab rates`), not in the file. An answer is a number; one that is left out, or "", is none.
+Its keys are the same for all seeds; what the seed draws is in the questions (`./numalab rates`),
+not in the file. An answer is a number above 0; a key that is left out, or is "", has no answer.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numalab.labs.seeded_answers import (
 )
 from numalab.toml_files.tables import Table, parse_table
 
-PUBLISHED_SEED = 1630  # of the kit's own answers, which come with its solution
+PUBLISHED_SEED = 1630  # of the answers that come with numalab's solution
 _EXAMPLE = f"write {SEED} = 1234, and answers such as old_gbit_s = 8.5"
 _MOST = 1e15
 
@@ -30,8 +29,8 @@ Rates = SeededAnswers[Fraction]
 
 
 def read_rates(text: str, expected: int | None = None) -> Rates:
-    """Return the answers of a file. expected: the seed that a course has fixed; None: any. Raises
-    BadAnswers."""
+    """Return the answers in a file. expected: the seed that a course has fixed; None: any. Raises
+    BadAnswers where the file can't be used, or has another seed."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "its links")
     return Rates(seed, {key: _answer(table, key) for key in KEYS})

@@ -1,5 +1,5 @@
-"""The rule on what an MPI job puts on the link between its two nodes, for items that rank 1 then
-has. grading/link_runs.py says what is measured, and what can't pass."""
+"""The rule for the bytes that an MPI job puts on the link between its two cluster nodes to bring
+items to rank 1. numalab/grading/link_runs.py says how they are measured. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numalab.untrusted.visible import shortened
 from numalab.words import count
 
 UNIT = "bytes on the link per byte of the items"
-_MESSAGE_BYTES = 12  # of a short message's headers, MPI's and its share of TCP's: at least
+_MESSAGE_BYTES = 12  # the least that a short message's headers take: MPI's, and a share of TCP's
 _LATE = (
     "Does every message that is sent have its receive, in the same order? Does a rank wait for an "
     "answer, or for one to each of many messages?"
@@ -29,7 +29,7 @@ _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 @Rule("on_link", runs=(LINK_RUN,), has_own_control=True)
 def link_job(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure the bytes on the link per byte of the items; the best job counts."""
+    """Measure the bytes on the link per byte of the items; the best of several jobs counts."""
     if not evidence.is_virtual:
         why = "It takes two nodes, and a link on which somebody counts: two virtual nodes show it."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
@@ -64,7 +64,7 @@ def _mb(size: int) -> str:
 
 
 def _too_many(job: LinkJob) -> str:
-    """Return where too many bytes may come from, as a sentence with a space before it."""
+    """Return where too many bytes may come from, as sentences with a space before each."""
     if job.sent_bytes >= job.items * SLOT_BYTES:
         return f" All slots are {_mb(job.items * SLOT_BYTES)}, used or not: send what is in use."
     if job.overhead_bytes >= _MESSAGE_BYTES:

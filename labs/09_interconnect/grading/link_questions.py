@@ -1,9 +1,9 @@
-"""Questions about links that are drawn from a seed: the correct answers, and what wrong ones come
-from. Pure functions.
+"""Questions about links that a seed draws: the correct answers, and the mistakes that lead to wrong
+ones. Pure functions.
 
-Everything is drawn by a name of its own (draws), and preferred where an answer that rests on a
-mistake is another one: the narrowest link of a path is not the oldest, say. An answer is a number;
-three digits of it are enough.
+Each link and number is drawn by a name of its own (draws). Paths are such that mistakes lead to
+other answers: the narrowest link is not the oldest, for instance. An answer is a number, of which
+three digits are enough.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from link_rates import (
 
 from numalab import draws
 
-CLOSE = Fraction(5, 1000)  # relative: how far off an answer in three digits is at most
+CLOSE = Fraction(5, 1000)  # the relative error that an answer in three digits has at most
 WORD_BYTES = 4  # what PortXmitData counts
 _GIGA, _MIB, _MB = 10**9, 2**20, 10**6
 _BITS = 8
@@ -41,8 +41,17 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class DrawnLinks:
-    """The links and numbers that a seed's questions are about. The path is from port to port; slot
-    is the PCIe slot of slot_port."""
+    """The links and numbers that a seed's questions are about.
+
+    Attributes:
+        old, newer, pam4: the links whose rates are asked for; both: the same for both ways.
+        message, message_mib: the link of a message, and its size in MiB.
+        counter: the growth of a counter, in words of WORD_BYTES.
+        wraparound: the link on which a counter of 32 bits is full.
+        path: the links from port to port.
+        slot_port, slot: a port's link, and the lanes of the PCIe slot that it is in.
+        entries, entry_bytes: the number of items, and the bytes of each.
+    """
 
     old: Link
     newer: Link
@@ -67,8 +76,8 @@ class LinkQuestion:
         key: its key in the file of answers.
         text: returns the question.
         answer: returns the correct answer.
-        mistakes: yields wrong answers with the sentence that each deserves, which does not give the
-            correct one away; of equal answers the first counts.
+        mistakes: yields wrong answers, each with a sentence that does not give the correct one
+            away; of equal answers the first counts.
     """
 
     key: str
@@ -79,7 +88,7 @@ class LinkQuestion:
 
 @lru_cache(maxsize=256)
 def draw_links(seed: int) -> DrawnLinks:
-    """Return what the questions of a seed are about, for ever the same."""
+    """Return what the questions of a seed are about, the same in every release."""
 
     def one(what: str, choices: Sequence[_T]) -> _T:
         return draws.pick(f"link {seed} {what}", choices)
@@ -110,7 +119,8 @@ def is_close(given: Fraction, correct: Fraction) -> bool:
 
 
 def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
-    """Return the sentence on a wrong answer, where it is a known mistake; else None."""
+    """Return the sentence on a wrong answer that a known mistake leads to; None: no such mistake is
+    known."""
     correct = question.answer(drawn)
     for mistaken, sentence in question.mistakes(drawn):
         if is_close(given, mistaken) and not is_close(mistaken, correct):
@@ -130,8 +140,9 @@ def _slot_of(width: int, name: str) -> Link:
 
 
 def _tells_mistakes_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
-    """Tell whether the narrowest link of a path has neither the fewest lanes nor the oldest kind,
-    so that mistakes lead to other answers. path: rates of data in Gbit/s, and links."""
+    """Tell whether the narrowest link of a path has neither the fewest nor the slowest lanes, and
+    is clearly the narrowest, so that mistakes lead to other answers. path: three links, each with
+    its rate of data in Gbit/s."""
     (least, narrowest), (next_least, _), _ = sorted(path, key=lambda pair: pair[0])
     return (
         narrowest.width > min(link.width for _, link in path)
@@ -160,7 +171,7 @@ _PORTS = (
     _port_link(4, "HDR"),
     _port_link(4, "NDR"),
 )
-# Three slots that are slower than the port for one that is faster.
+# Ports with slots that are slower, and a few with slots that are faster: either may be the limit.
 _ALL_SLOTS = tuple(
     (port, Link(lane, width)) for port in _PORTS for lane in SLOT_LANES for width in SLOT_WIDTHS
 )
@@ -194,7 +205,7 @@ def _link_mistakes(link: Link) -> Iterator[tuple[Fraction, str]]:
 
 
 def _data_question(key: str, link_of: Callable[[DrawnLinks], Link]) -> LinkQuestion:
-    """Return the question for a link's rate of data, one way."""
+    """Return the question for a link's rate of data, one way. link_of: returns the link."""
     return LinkQuestion(
         key,
         lambda drawn: f"How many Gbit/s of data does a {link_of(drawn).name} link carry, one way?",
@@ -302,7 +313,7 @@ def _slot_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
 
 _ETHERNET_BYTES, _IP_BYTES, _TCP_BYTES, _OPTION_BYTES = 14, 20, 20, 12
 _HEADER_BYTES = _ETHERNET_BYTES + _IP_BYTES + _TCP_BYTES + _OPTION_BYTES
-_MTU_BYTES = 1500  # of what comes behind the header of Ethernet
+_MTU_BYTES = 1500  # of a frame's content behind the header of Ethernet, at most
 _SEGMENT_BYTES = _MTU_BYTES - (_HEADER_BYTES - _ETHERNET_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""What InfiniBand links and PCIe slots carry: lanes times signalling rate times the share that
+"""The rates of InfiniBand links and PCIe slots: lanes times signalling rate times the share that
 their code leaves to data. Exact; pure functions.
 
 Sources. SDR, QDR, FDR's code, and the widths 1X, 4X and 12X: S. Pachghare's blog of 2012
@@ -21,8 +21,13 @@ SLOT_128_IN_130 = Fraction(128, 130)
 
 @dataclass(frozen=True)
 class Lane:
-    """name: of a generation. signal_gbit_s: of one lane, each way, bits that are on the wire;
-    efficiency: the share of them that are data."""
+    """A lane of one generation.
+
+    Attributes:
+        name: the generation's name.
+        signal_gbit_s: the bits on the wire each way, in Gbit/s.
+        efficiency: the share of these bits that are data (0 to 1).
+    """
 
     name: str
     signal_gbit_s: Fraction
@@ -31,7 +36,8 @@ class Lane:
 
 @dataclass(frozen=True)
 class Link:
-    """An InfiniBand link, or the lanes of a PCIe slot, one way."""
+    """An InfiniBand link, or the lanes of a PCIe slot; rates are one way. width: the number of
+    lanes."""
 
     lane: Lane
     width: int

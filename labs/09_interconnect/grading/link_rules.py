@@ -1,10 +1,10 @@
-"""The rule for answers about links that were drawn from a seed.
+"""The rule for answers about links that a seed draws.
 
-What is measured: of how many questions the answer is farther than 0.5 % from what arithmetic says,
-which no node changes. What could pass without having computed: answers that somebody else has found
-for the same seed, and the kit's own sources, which have them all. A guess has eleven to make. What
-fails: one answer that is wrong or missing, a file that can't be used, and the answers that come
-with the kit's solution.
+The value is the number of questions whose answer is more than 0.5 % off the computed one, which is
+the same on any machine. It fails with one answer that is wrong or missing, with a file that can't
+be used, and with the answers that come with numalab's solution. Answers of another student for the
+same seed pass, and so do answers computed by numalab's sources. A guess would have to be right
+eleven times.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numalab.labs.declaration import Criterion
 
 @Rule("rates", subject="answers")
 def rates(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the answers that are more than 0.5 % off what arithmetic gives."""
+    """Count the questions whose answer is missing, or more than 0.5 % off the computed one."""
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about links on paper."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

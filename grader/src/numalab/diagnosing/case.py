@@ -1,8 +1,8 @@
-"""A case: a known mistake drawn by a seed, and questions about it with four choices each.
+"""A case: a known mistake drawn by a seed, and questions about it with up to CHOICES choices each.
 
 Answers follow from the seed and numalab's sources, so they can be scored without a run. A reader of
-the sources can look them up: a case is an exercise in reading reports, and weighs little. Pure
-functions, once the lab's mistakes are read.
+the sources can look them up: a case is an exercise in reading reports, and should count little.
+Nothing is run here; files of the lab's mistakes are read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from numalab.words import listed
 CHOICES = 4
 MISTAKE, CRITERIA, CURE = "mistake", "criteria", "cure"
 NO_CRITERION = "none of them"
-MAX_CORES = 12  # of a machine made from a seed: so many are emulated quickly
+MAX_CORES = 12  # of a machine made from a seed; more take long to emulate
 _MORE_NODES = (2, 4, 8)
 
 
@@ -37,8 +37,9 @@ class Suspect:
     """A known mistake in one language, with its cure.
 
     Attributes:
+        cure: what repairs it.
         lines: the statements that only the mistaken kernel has; empty where it only lacks some, or
-            where more than MOST_LINES differ.
+            has more than lines.MOST_LINES.
     """
 
     known: KnownMistake
@@ -52,8 +53,8 @@ class CaseQuestion:
     """A question about a case.
 
     Attributes:
-        answer: the correct choice.
-        lines: by choice, lines of a kernel to show below it.
+        answer: the correct one of the choices.
+        lines: by choice, the lines of a kernel to show below it; a choice may have none.
     """
 
     name: str
@@ -69,8 +70,9 @@ class Case:
 
     Attributes:
         kernel: the text of the kernel with the mistake.
-        machine_seed: the seed of the machine whose report is shown; None: this machine.
-        size_seed: the seed of the problem sizes of its runs.
+        machine_seed: the seed of the virtual machine whose report is shown; None: this machine's
+            is.
+        size_seed: the seed of the problem sizes of its runs, in hexadecimal.
     """
 
     lab: Lab
@@ -91,10 +93,10 @@ class Case:
 
 
 def differ_in_report(mistake: KnownMistake, other: KnownMistake) -> bool:
-    """Tell whether the reports of two mistakes differ whatever the luck of timing.
+    """Tell whether the reports of two mistakes always differ.
 
-    They do by the cause of the criterion that fails first, by what is said of it where results are
-    correct, or by a criterion that always fails with one mistake and never with the other.
+    They do where the same criterion fails first by another cause, or with another sentence if it is
+    not `correct`; and where a criterion always fails with one mistake and never with the other.
     """
     fails_first = mistake.first if mistake.first == other.first else None
     if fails_first and mistake.cause and other.cause and mistake.cause != other.cause:
@@ -115,7 +117,8 @@ def _graded_without_times(lab: Lab) -> list[str]:
 def _suspects(
     installation: Installation, lab: Lab, mistakes: Sequence[KnownMistake]
 ) -> list[Suspect]:
-    """Return the mistakes that evidence shows and that have a cure: a case has no times."""
+    """Return the mistakes in kernels that have a cure and show without times, which a case does not
+    have. Raises NumalabError."""
     shown = set(_graded_without_times(lab))
     found = []
     for known in mistakes:
@@ -130,7 +133,7 @@ def _suspects(
 
 
 def _text(path: Path) -> str:
-    """Return a file's text. Raises NumalabError."""
+    """Return a file's text. Raises NumalabError where it can't be read."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -140,8 +143,8 @@ def _text(path: Path) -> str:
 def _drawn_others(
     text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]
 ) -> list[Suspect]:
-    """Return other suspects in an order that a text draws, those first that fail the same criteria
-    of correctness, since the others are told apart at once."""
+    """Return other suspects in an order that a text draws. Those that fail the same criteria of
+    correctness come first, since the rest are recognised at once."""
     names = {criterion.name for criterion in lab.criteria if criterion.kind == "correctness"}
     ours = names.intersection(suspect.known.fails)
     return sorted(
@@ -160,14 +163,14 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
 
 
 def bank(installation: Installation, lab: Lab) -> list[Suspect]:
-    """Return the mistakes of a lab that serve as cases, since enough others differ from them in the
-    report. Raises NumalabError."""
+    """Return the mistakes of a lab that serve as cases: those whose report differs from those of at
+    least CHOICES - 1 others. Raises NumalabError where a file can't be read."""
     suspects = _suspects(installation, lab, read_mistakes(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
 
 def labs_with_cases(installation: Installation) -> list[str]:
-    """Return the names of the labs that have cases. Raises NumalabError."""
+    """Return the names of the labs that have a mistake with a cure. Raises NumalabError."""
     return [
         name
         for name, lab in load_labs(installation.root).items()
@@ -179,7 +182,7 @@ def make_case(
     installation: Installation, lab: Lab, seed: Seed, language: str | None = None
 ) -> Case:
     """Return the case that a seed draws, the same on every machine. language: the kernel's; None:
-    drawn, too. Raises NumalabError."""
+    it is drawn, too. Raises NumalabError where the lab has no cases, or a file can't be read."""
     cases = bank(installation, lab)
     if not cases:
         raise NumalabError(
@@ -192,7 +195,8 @@ def make_case(
 
 
 def needs_several_nodes(lab: Lab, known: KnownMistake) -> bool:
-    """Tell whether a machine with several NUMA nodes may show more of a mistake than this one."""
+    """Tell whether a mistake leaves results correct, and the lab has a criterion of evidence that
+    only several NUMA nodes can show."""
     return correct.name not in known.fails and any(
         c.kind == "evidence" and c.needs_numa_nodes > 1 for c in lab.criteria
     )
@@ -201,7 +205,8 @@ def needs_several_nodes(lab: Lab, known: KnownMistake) -> bool:
 def case_of(
     installation: Installation, lab: Lab, suspect: Suspect, cases: Sequence[Suspect], seed: Seed
 ) -> Case:
-    """Return the case of one mistake. cases: the lab's, from which choices are drawn."""
+    """Return the case of one mistake. cases: the lab's, from which choices are drawn. Raises
+    NumalabError where a file can't be read."""
     text = f"numalab diagnose {seed.number} {lab.name}"
     others = _others(suspect, cases)
     is_there = needs_several_nodes(lab, suspect.known)
@@ -272,9 +277,9 @@ def _cure_question(
 
 
 def _fails_with(lab: Lab, known: KnownMistake, is_several: bool) -> tuple[str, ...]:
-    """Return the criteria, but those of time, that a mistake fails on a machine with several NUMA
-    nodes, or with one."""
-    is_checked = {c.name for c in lab.criteria if c.kind == "correctness"}  # once, for all places
+    """Return the criteria, except those of time, that a mistake fails on a machine with several
+    NUMA nodes (is_several), or on this machine."""
+    is_checked = {c.name for c in lab.criteria if c.kind == "correctness"}  # here, for all machines
     fails = known.local_fails
     if is_several:
         fails = (*known.vm_fails, *is_checked.intersection(known.local_fails))
@@ -285,7 +290,7 @@ def _criteria_question(
     text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], needs_several_nodes: bool
 ) -> list[CaseQuestion]:
     """Return the question for the criteria that a mistake fails on another machine; empty where
-    that depends on luck, or where incorrect results are all that shows."""
+    that depends on chance, or where results are wrong, which is then all that shows."""
     known = suspect.known
     if correct.name in known.fails or set(known.may_fail) & set(_graded_without_times(lab)):
         return []

@@ -1,5 +1,5 @@
-"""The run of a case's kernel, on this machine and on the one made from the case's seed, for its
-report. Nothing is timed, and nothing is kept."""
+"""The runs of a case's kernel for its report, on this machine and on the virtual one that the case
+draws. Nothing is timed, and nothing is kept."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from numalab.machines.seeded import seeded_machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import StepReport
 
-TRIES = 3  # a mistake that luck may hide shows in one of them
+TRIES = 3  # gradings of a mistake, which chance may hide in one
 _UNTIMED = "a case for diagnosis shows no times"
 
 
 @dataclass(frozen=True)
 class CaseRun:
-    """What the report of a case is made of.
+    """The data of a case's report.
 
     Attributes:
-        where: the machine that shows it: "here", or a virtual machine's name.
-        evidence: that of this machine or the virtual one, as `where` says.
+        where: the machine that the report is about: "here", or a virtual machine's name.
+        evidence: that of the machine in `where`.
         verdict: that on this machine.
         vm_verdict: that on the virtual machine; None where the case needs none.
     """
@@ -44,7 +44,8 @@ class CaseRun:
     vm_verdict: Verdict | None
 
     def shows(self, case: Case) -> bool:
-        """Tell whether the mistake shows as its lab declares it, so that the questions fit."""
+        """Tell whether all criteria fail that the mistake always fails, times aside, so that the
+        questions fit."""
         known = case.suspect.known
         untimed = {c.name for c in case.lab.criteria if c.kind != "timing"}
         by_luck = {*known.may_fail} & untimed
@@ -59,8 +60,9 @@ class CaseRun:
 def run_case(
     installation: Installation, case: Case, places: VirtualPlaces, progress: StepReport
 ) -> CaseRun:
-    """Run the kernel of a case until its mistake shows. The caller holds the installation's lock.
-    Raises Interrupted, UserError and NumalabError."""
+    """Run the kernel of a case until its mistake shows, TRIES times at most. The caller holds the
+    installation's lock. Raises Interrupted, UserError and NumalabError, also where it never
+    shows."""
     build_targets(installation, ["describe_node", installation.monitor(case.lab.name).name])
     node = describe_node(installation)
     try:

@@ -1,4 +1,4 @@
-"""Excerpts of a mistaken kernel: the lines that differ from the solution, without comments. Pure
+"""Excerpts of a mistaken text: the lines that differ from a reference, without comments. Pure
 functions."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import difflib
 import re
 
 CONTEXT = 3  # lines before and after what differs
-MOST_LINES = 40  # of an excerpt: what stands on a page of an exam
+MOST_LINES = 40  # of an excerpt; a page of an exam has room for so many
 GAP = "..."
 _C_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _FORTRAN_COMMENT = re.compile(r"(?:^|\s)!(?!\$)[^\n]*$", re.MULTILINE)
@@ -16,16 +16,16 @@ _COMMENTS = {".c": _C_COMMENT, ".f90": _FORTRAN_COMMENT}
 
 
 def strip_comments(text: str, suffix: str) -> list[str]:
-    """Return a text's lines without comments and empty lines. suffix: the file's; in files that are
-    no kernel comments begin with #."""
+    """Return a text's lines without comments and empty lines. suffix: the file's, such as .c; in
+    files that are no kernel comments begin with #."""
     text = _COMMENTS.get(suffix, _SCRIPT_COMMENT).sub("", text)
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 def excerpt(mistaken: str, reference: str, suffix: str) -> list[str]:
-    """Return the lines of a mistaken text that differ from the reference, or where the reference
-    has more, with CONTEXT lines around them and GAP between them. Empty where only comments
-    differ, or where there would be more than MOST_LINES."""
+    """Return the lines of a mistaken text that differ from the reference, or between which the
+    reference has more, with CONTEXT lines around them and GAP between such stretches. Empty where
+    only comments differ, or where there would be more than MOST_LINES. suffix: the file's."""
     lines = strip_comments(mistaken, suffix)
     matcher = difflib.SequenceMatcher(a=strip_comments(reference, suffix), b=lines, autojunk=False)
     kept: set[int] = set()

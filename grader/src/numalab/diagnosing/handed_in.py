@@ -1,4 +1,4 @@
-"""diagnose.toml, the file of a student's answers to a case. The case follows from the code in it,
+"""The file of a student's answers to a case, diagnose.toml. The case follows from the code in it,
 so answers are scored without a run."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEYS = ("lab", "for", "code", "answers")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to a question. chosen: the choice in words; empty: none."""
+    """An answer to a question. question: its name; chosen: the choice in words; empty: none."""
 
     question: str
     chosen: str
@@ -60,7 +60,8 @@ def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
 
 
 def scored(installation: Installation, lab: Lab, text: str) -> Json:
-    """Return the JSON of a result for the text of a file. Raises UserError and NumalabError."""
+    """Return the JSON of a result for the text of a file. Raises UserError where the file can't be
+    scored, and NumalabError."""
     why = toml.why_not_readable(text)
     if why:
         raise UserError(f"{FILE} {why}; a few lines are enough")
@@ -75,8 +76,8 @@ def scored(installation: Installation, lab: Lab, text: str) -> Json:
 
 def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json | None:
     """Return the JSON of a result for the file in a handed-in folder; None where there is no file,
-    or a student copy or variant lacks the solutions that score it. A file that can't be scored has
-    score 0 and a complaint. Raises NumalabError."""
+    in a student copy, which lacks the solutions that score it, and for a variant. A file that can't
+    be scored has score 0 and a complaint. Raises NumalabError."""
     if installation.is_edition or lab.is_variant:
         return None
     try:
@@ -93,7 +94,7 @@ def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json 
 
 
 def diagnosis_words(lab: str, score: Json) -> str:
-    """Return a sentence for the student on a score."""
+    """Return a sentence for the student on a score. score: as score_diagnosis returns it."""
     if "complaint" in score:
         return f"{lab}, diagnosis: 0 of 1. {score['complaint']}"
     correct = [question["name"] for question in score["questions"] if question["right"]]
@@ -102,7 +103,8 @@ def diagnosis_words(lab: str, score: Json) -> str:
 
 
 def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
-    """Yield the lines of a file. chosen: choices by question; None: all choices, as comments."""
+    """Yield the lines of a file. chosen: choices in words, by question; None: all choices, as
+    comments."""
     yield f"lab = {json.dumps(case.lab.name)}"
     yield f"for = {json.dumps(case.seed.owner)}"
     yield f"code = {json.dumps(case.seed.code)}"
@@ -118,13 +120,15 @@ def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
 
 
 def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
-    """Return the text of a file with the choices, or without choices one to fill in."""
+    """Return the text of a file. chosen: choices in words, by question; None: it is to be filled
+    in, with all choices as comments."""
     return "\n".join(_file_lines(case, chosen)) + "\n"
 
 
 def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
     """Write the file, unless there is one of this case: the first answers count. Return whether it
-    was written. Raises UserError where there is one of another case, and NumalabError."""
+    was written. Raises UserError where there is one of another case or one that can't be read, and
+    NumalabError where it can't be written."""
     path = folder / FILE
     try:
         table = parse_table(read_plain_text(path, MOST_BYTES), str(path), UserError, _KEYS)

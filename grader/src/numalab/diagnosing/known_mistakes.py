@@ -1,5 +1,5 @@
-"""The known mistakes of a lab, solutions/NN_name/wrong/wrong.toml: what is wrong in each, which
-criteria it fails and what the report says. The suite grades them all."""
+"""The known mistakes of a lab, declared in solutions/NN_name/wrong/wrong.toml: what is wrong in
+each, which criteria it fails and what the report says. The test suite grades them all."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class KnownMistake:
 
     Attributes:
         mistake: what is wrong, in a sentence.
-        fails: the criteria that it always fails, on this or on a virtual machine.
-        may_fail: the criteria that it fails by luck.
-        says: by language, words of the sentence on the first of `fails`.
-        cause: the cause of that verdict, where it is always the same.
+        fails: the names of the criteria that it always fails, on this or on a virtual machine, in
+            the lab's order.
+        may_fail: those that it fails by chance.
+        says: by language, words of the report's sentence on the first of `fails`.
+        cause: the cause of that verdict; None: it is not always the same.
         folder: the folder of its files; None: it is a kernel.
         files: the names of the files in the folder.
-        kernels: the kernel, by language.
-        cure: what would repair it, if it serves as a case for diagnosis.
-        local_fails: the criteria of `fails` that it fails on this machine.
-        vm_fails: those that it fails on a machine with several NUMA nodes.
+        kernels: the path of the kernel, by language; empty where it has a folder.
+        cure: what would repair it; None: it does not serve as a case for diagnosis.
+        local_fails: the criteria that it fails on this machine, in the lab's order.
+        vm_fails: those that it fails on a machine with several NUMA nodes, in the lab's order.
     """
 
     name: str
@@ -55,15 +56,16 @@ class KnownMistake:
 
     @property
     def first(self) -> str:
-        """The first criterion that it fails."""
+        """The first criterion that it always fails."""
         return self.fails[0]
 
     def is_in(self, language: str) -> bool:
-        """Tell whether there is one in a language. Files that are no kernel are in each."""
+        """Tell whether the mistake exists in a language. One in other files than kernels exists in
+        each."""
         return bool(self.files) or language in self.languages
 
     def says_in(self, language: str) -> str:
-        """Return the words of the report in a language, else those in another one."""
+        """Return the words of the report for a language, else those for another one."""
         return self.says.get(language) or next(iter(self.says.values()))
 
 
@@ -103,7 +105,8 @@ def _entry(table: Table, lab: Lab, mistakes_folder: Path) -> KnownMistake:
 
 def _vm_fails(table: Table, lab: Lab, local_fails: Collection[str]) -> Collection[str]:
     """Return the criteria that fail on a machine with several NUMA nodes. Where the file does not
-    list them: the evidence that fails here, and local_pages where touched_where_used does."""
+    list them, these are the criteria of evidence that fail on this machine, and local_pages where
+    touched_where_used fails."""
     if "fails_on_machine" in table:
         return table.choices("fails_on_machine", [criterion.name for criterion in lab.criteria])
     fails = [criterion for criterion in lab.criteria if criterion.name in local_fails]
@@ -119,7 +122,8 @@ def _vm_fails(table: Table, lab: Lab, local_fails: Collection[str]) -> Collectio
 
 
 def read_mistakes(installation: Installation, lab: Lab) -> tuple[KnownMistake, ...]:
-    """Return the mistakes of a lab, in the order of the file. Raises NumalabError."""
+    """Return the mistakes of a lab, in the order of the file. Raises NumalabError where the file is
+    missing or wrong."""
     mistakes_folder = installation.solution_folder(lab.name) / "wrong"
     top = read_table(mistakes_folder / "wrong.toml", NumalabError, ("submission",))
     return tuple(_entry(table, lab, mistakes_folder) for table in top.tables("submission", _KEYS))

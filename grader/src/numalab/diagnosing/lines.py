@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from numalab.diagnosing.excerpts import strip_comments
 from numalab.draws import shuffled
 
-MOST_LINES = 3  # more is no line, but another kernel
+MOST_LINES = 3  # of a mistake; with more it is another kernel rather than a wrong line
 _COUNTERS = "ijk"
 _OTHER_NAMES = "pqrsuvw"
 _COUNTER = re.compile(r"(?<![\w%.'\"\\])[ijk](?![\w'\"])")
@@ -17,7 +17,7 @@ _COUNTER = re.compile(r"(?<![\w%.'\"\\])[ijk](?![\w'\"])")
 _HARMLESS = re.compile(r"[{}]*|#include .*|use .*|restrict", re.IGNORECASE)
 
 
-# What declares and does nothing: Fortran's, and C's without a value.
+# A statement that only declares: one of Fortran, or one of C without an initial value.
 _DECLARATION = re.compile(
     r"(?P<type>(?:real|integer|logical|complex|type)\b[^:]*)::(?P<names>[^=]*)"
     r"|(?P<c_type>(?:(?:const|unsigned|signed|static)\s+)*[a-z]\w*)\s+(?P<c_names>[\w\s,*\[\]]+);",
@@ -26,8 +26,8 @@ _DECLARATION = re.compile(
 
 
 def _declared(statement: str) -> dict[str, str]:
-    """Return the type of each name that a statement declares; empty where it is none, or does
-    more."""
+    """Return the type of each name that a statement declares; empty where it is no declaration, or
+    does more."""
     found = _DECLARATION.fullmatch(statement)
     if found is None or found["c_type"] in ("return", "goto"):
         return {}
@@ -37,15 +37,15 @@ def _declared(statement: str) -> dict[str, str]:
 
 
 def _is_plain_declaration(statement: str, reference: Mapping[str, str]) -> bool:
-    """Return whether a statement only declares, and nothing otherwise than the right text: what is
-    declared beside, or no more, follows from what was changed elsewhere."""
+    """Tell whether a statement only declares, and no name with another type than the reference
+    does: such a difference only follows from another one. reference: types, by name."""
     declared = _declared(statement)
     return bool(declared) and all(reference.get(name, of) == of for name, of in declared.items())
 
 
 def _statements(text: str, suffix: str) -> list[str]:
-    """Return a text's statements, one per string: continued lines are joined, comments and restrict
-    are left out."""
+    """Return a text's statements, one per string: continued lines are joined, and comments and the
+    word restrict are left out."""
     found: list[str] = []
     open_ones = 0
     for line in strip_comments(text, suffix):
@@ -60,9 +60,9 @@ def _statements(text: str, suffix: str) -> list[str]:
 
 
 def mistaken_lines(mistaken: str, reference: str, suffix: str) -> tuple[str, ...]:
-    """Return the statements that only the mistaken text has, each once.
+    """Return the statements that only the mistaken text has, each once, apart from harmless ones.
 
-    Empty where it only lacks something, or where more than MOST_LINES differ. suffix: the file's.
+    Empty where it only lacks something, or has more than MOST_LINES. suffix: the file's.
     """
     ours, theirs = _statements(mistaken, suffix), _statements(reference, suffix)
     right_types = {name: of for line in theirs for name, of in _declared(line).items()}
@@ -78,8 +78,8 @@ def mistaken_lines(mistaken: str, reference: str, suffix: str) -> tuple[str, ...
 
 
 def other_names(kernel: str, draw: str) -> dict[str, str]:
-    """Return new names for the counters i, j and k of a kernel, drawn by a text from those that it
-    does not use."""
+    """Return new names for the counters i, j and k of a kernel, drawn by the text `draw` from names
+    that the kernel does not use."""
     used = {name.lower() for name in re.findall(r"\b[a-z]\b", kernel, re.IGNORECASE)}
     free = [name for name in _OTHER_NAMES if name not in used]
     return dict(zip(_COUNTERS, shuffled(draw, free), strict=False))

@@ -1,5 +1,5 @@
 """The report of a case: evidence as numbers and pictures, without the verdicts and sentences that
-would name the mistake; then the questions."""
+would name the mistake; then the questions, and the answers' score."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ LETTERS = "abcd"
 
 
 def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
-    """Yield the lines on what the kernel did, `columns` wide."""
+    """Yield the lines of the report on what the kernel did, `columns` wide. Of the verdict they
+    have the sentences on correctness only."""
     node = case_run.evidence.node
     what = f"{node['cores']} cores, {node['numa_nodes']} NUMA node"
     what += "s" if node["numa_nodes"] > 1 else ""
@@ -61,8 +62,8 @@ def _work(case: Case, case_run: CaseRun, part: str | None, columns: int) -> Iter
 
 
 def chosen_by_letters(case: Case, answers: str) -> dict[str, str]:
-    """Return the choices in words, by question. answers: a letter for each question, between
-    commas. Raises UserError."""
+    """Return the choices in words, by question. answers: a letter for each question, separated by
+    commas. Raises UserError where they are not."""
     letters = [letter.strip().lower().removesuffix(")") for letter in answers.split(",")]
     if len(letters) != len(case.questions) or not set(letters) <= set(LETTERS):
         raise UserError(
@@ -76,12 +77,12 @@ def chosen_by_letters(case: Case, answers: str) -> dict[str, str]:
 
 
 def some_letters(case: Case) -> str:
-    """Return an example of answers."""
+    """Return an example of answers for a case, as letters."""
     return ",".join("bac"[: len(case.questions)])
 
 
 def graded_lines(case: Case, answers: Sequence[Answer], columns: int) -> list[str]:
-    """Return the correct answers, the kernel's wrong lines, and the score."""
+    """Return which answers are correct, the kernel's wrong lines, and the score, as lines."""
     lines = []
     for question, answer in zip(case.questions, answers, strict=True):
         said = "right." if answer.is_correct else f"no. Right is: {question.answer}"
@@ -99,7 +100,7 @@ def _cut(line: str, columns: int) -> str:
 
 
 def question_lines(question: CaseQuestion, columns: int) -> list[str]:
-    """Return a question with its choices, a to d, and the lines of code below each."""
+    """Return a question with its lettered choices, and the lines of code below each, as lines."""
     lines = textwrap.wrap(question.text, columns)
     for letter, choice in zip(LETTERS, question.choices, strict=False):
         lines += textwrap.wrap(

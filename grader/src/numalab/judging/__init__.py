@@ -1,4 +1,4 @@
 """From evidence to verdicts: pure functions over records.
 
-Imported by most packages that tell of verdicts.
+Imported by most packages that deal with verdicts.
 """

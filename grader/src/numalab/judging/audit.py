@@ -1,4 +1,5 @@
-"""The proof of a lab: its starting code fails exactly what lab.toml names, its solution passes."""
+"""The audit of a lab: whether its starting code fails exactly what lab.toml names, and its solution
+passes. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from numalab.labs.declaration import Lab
 def is_refuted(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> bool:
-    """Tell whether a decided criterion is not as the lab declares it."""
+    """Tell whether some criterion is decided, and not as the lab declares it. Arguments as of
+    complaints."""
     decided = tuple(c for c in verdict.criteria if c.status != "inconclusive")
     return bool(complaints(lab, replace(verdict, criteria=decided), numa_nodes, huge_page_mode))
 
@@ -21,11 +23,11 @@ def complaints(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> list[str]:
     """Return a sentence for each criterion that is not as the lab declares it. Those that are not
-    gradable prove nothing.
+    gradable prove nothing, and are left out.
 
     Args:
-        numa_nodes: the number of NUMA nodes of each machine that graded, by name.
-        huge_page_mode: the mode that workers have on this machine.
+        numa_nodes: the number of NUMA nodes of each machine that graded, by name ("here": this).
+        huge_page_mode: the mode that workers have on this machine; None: not known.
     """
     declared = {criterion.name: criterion for criterion in lab.criteria}
     told = []

@@ -26,8 +26,8 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("correct", kind="correctness", runs=(CHECK,)).register_with_lab
 def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the wrong elements of the results of all runs. A run that did not come to its end fails
-    it, too."""
+    """Count the wrong elements in the results of all runs. A run that did not come to its end fails
+    the criterion, too."""
     for run in evidence.runs_of(STORES):
         if run.overrun is not None:  # what is wrong then may come of it
             beside = judge_teams(criterion, evidence, run)
@@ -72,16 +72,16 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
 
 
 def doubtful_races(evidence: Evidence) -> list[Race]:
-    """Return the searches for data races that prove nothing: of parts in which no search came to
-    its end and found the race that numalab makes as a test."""
+    """Return the searches for data races that prove nothing: those that found no race, of parts in
+    which each search ended early or missed the race that numalab makes as a test."""
     races = evidence.runs_of(RACE)
     well = {race.part for race in races if race.outcome.ok and race.searched is not False}
     return [race for race in races if not race.has_race and race.part not in well]
 
 
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
-    """Return the verdict on a doubtful search: numalab's fault, unless a search in the solution
-    worked."""
+    """Return the verdict on a doubtful search: an error of numalab's, unless it was interrupted or
+    a search in the solution's kernel worked."""
     control = [run for run in evidence.runs_of(RACE, SOLUTION) if run.part == race.part]
     is_ours = not any(run.outcome.ok and run.searched for run in control)
     if race.outcome.ok:

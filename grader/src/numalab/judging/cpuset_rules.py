@@ -1,18 +1,22 @@
-"""Rules on a job that is to have a NUMA node for itself, PUs and memory, or some, by
-control groups.
+"""The rules for control groups: a job is to have one NUMA node or more, PUs and memory, for itself.
 
-What is measured, of two programs of the kit's on a virtual node: which PUs and which memory Linux
-allows to each (`/proc/PID/status`), which PUs its threads were seen on, and on which NUMA nodes its
-pages live. Before it is put into its group the job's memory is on all nodes in turn. The other
-program pins a thread to each PU that it can get, and asks for memory of each node.
+Two of numalab's own programs run on a virtual machine. Of each are measured the PUs and the NUMA
+nodes that Linux allows it (`/proc/PID/status`), the PUs on which its threads ran, and the NUMA
+nodes that its pages are on. Before the job enters its group, its memory is on all NUMA nodes in
+turn. The other program pins a thread to each PU that it can get, and asks for memory of each NUMA
+node.
 
-What could pass as an artefact: memory that first touch has put where the threads are (so half of it
-was there before, on other nodes, and what is allowed is asked, too); a competitor that keeps out
-because it wants little (so it asks for everything); a competitor that is shut away somewhere, or a
-job that has few PUs (so the job has to have all PUs of the node, and the competitor all others);
-numbers that fit one machine (so there are two, numbered in other ways). What fails: an affinity in
-the place of a set, either of the two sets alone, the same set for both, a partition that Linux does
-not make, threads that nobody binds in an isolated partition.
+These could pass without control groups that do what is required, and are excluded:
+
+- memory that first touch put where the threads are: half of it was written before, on all NUMA
+  nodes in turn, and the NUMA nodes that are allowed count, too;
+- another program that stays away because it wants little: it asks for everything;
+- another program that is confined to a small place, or a job with few PUs: the job has to have all
+  PUs of its NUMA nodes, and the other program all the rest;
+- numbers that fit one machine: there are two machines, whose PUs are numbered differently.
+
+An affinity in the place of a set fails, and so do either of the two sets alone, the same set for
+both programs, a partition that Linux does not make, and unbound threads in an isolated partition.
 """
 
 from __future__ import annotations
@@ -35,11 +39,10 @@ from numalab.machines.topology import topology_of_node
 from numalab.pu_lists import kernel_list
 
 UNIT = "share"
-# Of the other program's pages, those that may be left on the job's NUMA node.
+# The share of the other program's pages that may be left on the job's NUMA nodes.
 MOST_LEFT = 0.05
 
-# What Linux says of a partition that it can't make (kernel/cgroup/cpuset.c of Linux 6.1), and what
-# to do.
+# Advice by the reason for which Linux makes no partition (kernel/cgroup/cpuset.c of Linux 6.1).
 _PARTITION_ADVICE = {
     "cpuset.cpus is empty": "a partition is made of the group's own cpus",
     "Parent unable to distribute cpu downstream": (
@@ -51,11 +54,11 @@ _PARTITION_ADVICE = {
 
 @dataclass(frozen=True)
 class _Observed:
-    """A run under control groups, and what it should show.
+    """A run under control groups, and what it has to show.
 
     Attributes:
         file: the name of the student's file.
-        written: what Linux was given, by group and key.
+        written: what was written to Linux's files, by group and key.
         own, pus: the NUMA nodes that the job is to have, and their PUs.
         all_pus, nodes: all PUs of the machine, and all NUMA nodes with PUs.
     """
@@ -77,7 +80,7 @@ def _needs_virtual(criterion: Criterion, node: Json, is_virtual: bool) -> Criter
 
 
 def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionVerdict:
-    """Return the observed run, or the verdict where there is none."""
+    """Return the observed run, or the verdict where none can be judged."""
     file = criterion.file
     assert file is not None
     only = _needs_virtual(criterion, evidence.node, evidence.is_virtual)
@@ -125,13 +128,13 @@ def _memory(numbers: frozenset[int]) -> str:
 
 
 def _own(observed: _Observed) -> str:
-    """Return the job's NUMA nodes in words, to be put behind "on"."""
+    """Return the job's NUMA nodes in words, as in: nodes 0-1."""
     return f"node{'s' if len(observed.own) > 1 else ''} {kernel_list(observed.own)}"
 
 
 def _because(observed: _Observed, name: str, key: str) -> str:
-    """Return what Linux did with a group's cpus or mems, as a sentence with a space before it;
-    empty where it did what the file says."""
+    """Return why a group does not have the cpus or mems that it is to have, as a sentence with a
+    space before it; empty where Linux did what the file says. key: "cpus" or "mems"."""
     refused = [r for r in observed.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
     if refused:
         there = _pus(observed.all_pus) if key == "cpus" else _memory(observed.nodes)
@@ -171,7 +174,8 @@ def _invalid_partition(observed: _Observed, name: str) -> str:
 @Rule("confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 @take_run(_observe)
 def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> CriterionVerdict:
-    """Measure how well the PUs that the job may use, and uses, match those of its NUMA nodes."""
+    """Measure how well the PUs that the job may use, and does use, match those of its NUMA
+    nodes."""
     job = observed.run.job
     if job.allowed_pus != observed.pus:
         share = len(job.allowed_pus & observed.pus) / len(job.allowed_pus | observed.pus)
@@ -212,7 +216,8 @@ def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> C
 def memory_confined(
     criterion: Criterion, evidence: Evidence, observed: _Observed
 ) -> CriterionVerdict:
-    """Measure the share of the job's pages on its NUMA nodes; no other may be allowed to it."""
+    """Measure the share of the job's pages on its NUMA nodes. It fails where Linux allows the job
+    another NUMA node, too, or not all of them."""
     job = observed.run.job
     pages = job.pages
     if pages is None or job.pages_later is None or job.pages_new is None:

@@ -7,19 +7,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a grading measures.
+    """The effort of a grading.
 
-    A process repeats least_repetitions times in a replicate. It goes on, up to most_repetitions,
-    until that took as long as starting the processes did, or in the first min_replicates
-    first_share of that. It stops earlier where a replicate takes longer than replicate_s.
+    In a replicate each process makes least_repetitions or more, up to most_repetitions: until its
+    repetitions took as long as starting the processes did, or first_share of that in the first
+    min_replicates replicates. It stops earlier once the replicate took replicate_s.
 
     Attributes:
-        min_replicates: decide where all of them agree; the control joins after them.
+        size: the problem size: "quick", "published", or another one that a driver has.
+        min_replicates: the number of replicates that decide where all agree; the control takes
+            part after them.
+        max_replicates: the number of replicates that one grading takes at most.
         budget_s: the time for replicates; three times as much for the first min_replicates.
-        check_limit_s: the CPU time per core that one phase of a check may take, and half of its
-            wall time.
-        phase_limit_s: the time that one phase may take in every other run.
-        is_sequential: one worker runs at a time, with least_repetitions each.
+        check_limit_s: the CPU time per core that one phase of a check may take; the wall time may
+            be twice as long.
+        phase_limit_s: the same of a phase in every other run.
+        is_sequential: one worker runs at a time, with least_repetitions each whatever they take.
     """
 
     size: str
@@ -36,15 +39,15 @@ class Effort:
     first_share: float = 0.5
 
     def repeat_share(self, replicates: int) -> float:
-        """Return for how long the next replicate repeats, over the time that its processes take to
-        start. replicates: the number that counts so far, which says nothing about what they
-        show."""
+        """Return how long the repetitions of the next replicate take, as a multiple of the time
+        that its processes take to start. replicates: the number of those that count so far."""
         return self.first_share if replicates < self.min_replicates else 1.0
 
 
 def effort_for(size: str, quick: bool) -> Effort:
-    """Return the effort of a size. quick: --quick, which measures the quick size. The published
-    size runs one worker at a time, since its arrays fill most machines."""
+    """Return the effort of a size. quick: whether --quick was given, which measures the quick size
+    whatever `size` is. The published size runs one worker at a time, since its arrays fill most
+    machines."""
     if quick:
         return Effort("quick", True, 2.0, 5, 24, 12.0, 3.0, 20.0)
     if size == "published":

@@ -46,6 +46,7 @@ def _nth(phase: str, number: int) -> str:
 
 
 def mismatch(first: Mismatch, language: str) -> str:
+    """Return a clause on a wrong element: where it is, its value, and the value it should have."""
     where = indexed(first.array, first.element, language)
     if first.rank is not None and language == "fortran":  # the array may have two dimensions
         where = f"element {first.element + 1} of {first.array}"
@@ -61,7 +62,8 @@ def mismatch(first: Mismatch, language: str) -> str:
 
 
 def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
-    """Return a sentence on what is wrong with results, or None. ranks: the job's, or None."""
+    """Return sentences on the first mistake in results, or None where there is none. n: the problem
+    size; ranks: the number of the job's ranks. None of either: it is not mentioned."""
     if results.requests is not None:  # what is wrong then may come of it
         size = problem_size(n, results.n_unit) if n is not None else ""
         return requests_text(results.requests, size, ranks)
@@ -121,8 +123,9 @@ def _were(number: int) -> str:
 
 
 def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) -> str:
-    """Say which messages a rank left incomplete, or changed too early. size: the problem's, in
-    words, or empty; ranks: of the job, or None."""
+    """Return sentences on messages that a rank left incomplete, or whose buffer it changed too
+    early. size: the problem size in words, or empty; ranks: the number of the job's ranks, or
+    None."""
     size = f" ({size})" if size else ""
     rank = f"Rank {requests.rank}" + (f" of {ranks}" if ranks is not None else "")
     at = f" at {requests.line}" if requests.line else ""
@@ -149,7 +152,7 @@ def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) ->
 
 
 def race(race: Race) -> str:
-    """Return a sentence on a data race. ThreadSanitizer reports its lines, and no variable."""
+    """Return sentences on a data race. ThreadSanitizer reports its lines, and no variable."""
     lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
     which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
@@ -161,7 +164,7 @@ def race(race: Race) -> str:
 
 
 def _is_rank(ended: Outcome) -> bool:
-    """Tell whether one of several ranks ended so."""
+    """Tell whether the run that ended was one of several ranks."""
     return ended.detail.get("rank") is not None and ended.detail.get("ranks", 1) != 1
 
 
@@ -201,13 +204,14 @@ def _size(ended: Outcome) -> str:
 
 
 def time_limit(detail: Mapping[str, Any]) -> str:
-    """Return the time limit that a phase exceeded, in words."""
+    """Return the time limit that a phase exceeded, in words. detail: an outcome's."""
     limit = f"{detail['limit_s']:g} s"
     return f"{limit} of CPU time a core" if detail.get("limit_of") == "cpu_time" else limit
 
 
 def pauses(left_out: Sequence[LeftOut]) -> str:
-    """Return why a machine that pauses leaves a criterion undecided, and what to do."""
+    """Return why a machine that pauses leaves a criterion undecided, and what to do. left_out: runs
+    of which at least one paused."""
     paused_s = [run.paused_s for run in left_out if run.why == "paused"]
     return (
         f"The node, or this job on it, stood still in {count(len(paused_s), 'run')} (up to "
@@ -256,14 +260,14 @@ def _timed_out(ended: Outcome, phase: str) -> str:
     )
 
 
-# What a sandbox refuses and somebody might try, by what it was for.
+# Refused system calls for which there is advice, by what they are for.
 _STARTS = frozenset({"fork", "vfork", "clone", "clone3"})
 _REACHES = frozenset({"ptrace", "process_vm_readv", "process_vm_writev"})
 
 
 def _refused(detail: Mapping[str, Any]) -> str:
-    """Return the predicate of a sentence on the system call that ended a run, and what to do
-    instead."""
+    """Return the predicate of a sentence on the refused system call that ended a run, and what to
+    do instead."""
     call = detail.get("system_call")
     if call in _STARTS:
         return (
@@ -284,7 +288,7 @@ def _refused(detail: Mapping[str, Any]) -> str:
 
 
 def is_refused_call(ended: Outcome) -> bool:
-    """Tell whether the sandbox ended a run, at a system call that kernels may not make."""
+    """Tell whether the sandbox ended a run at a system call that kernels may not make."""
     return ended.status == "crashed" and ended.detail["signal"] == "SIGSYS"
 
 
@@ -323,7 +327,7 @@ def _crash(ended: Outcome, phase: str, language: str) -> str:
     return " ".join([f"{crashed}.", *_SIGNAL_WORDS.get(detail["signal"], ())])
 
 
-# What a signal means where nothing tells more.
+# What a signal means where nothing more is known; a tuple, since most signals have no sentence.
 _SIGNAL_WORDS: dict[str, tuple[str]] = {
     "SIGKILL": ("The system ended it, most likely because memory ran out.",),
     "SIGFPE": ("That is most often an integer division by zero.",),
@@ -333,7 +337,7 @@ _SIGNAL_WORDS: dict[str, tuple[str]] = {
 
 
 def _crash_near_array(detail: Json, language: str) -> str:
-    """Return a sentence on an access to an array, or before or after it, that crashed."""
+    """Return sentences on a crash at an access to an array, or to memory before or behind it."""
     place = detail["place"]
     array, element = place["array"], place["element"]
     n = place.get("elements", detail["n"])
@@ -368,7 +372,7 @@ def _crash_at_address(address: str) -> str:
 
 
 def _its_process(ended: Outcome) -> str:
-    """Return the subject of a sentence about what Linux counts per process."""
+    """Return the subject of a sentence about what numalab limits per process."""
     return _actor(ended) if _is_rank(ended) else f"{_actor(ended)}'s process"
 
 
@@ -488,7 +492,7 @@ def _obstructed(ended: Outcome, phase: str) -> str:
     return f"{why} {WORKS_WITH_NUMALABS} {TAMPERING}" if ended.blames else why
 
 
-# By how a run ended that did not come to its end; crashes name elements, as the language does.
+# The sentences by how a run ended. Crashes are not here: they name elements as the language does.
 _ENDS: dict[str, Callable[[Outcome, str], str]] = {
     "exited": _exited,
     "timed_out": _timed_out,
@@ -503,7 +507,7 @@ _ENDS: dict[str, Callable[[Outcome, str], str]] = {
     "cancelled": lambda ended, phase: NOT_GRADED,
     "kit_error": _numalab_error,
 }
-# Those in which what was printed last may say more.
+# Ends after which a line that was printed may say more.
 _PRINTING_ENDS = frozenset({"crashed", "exited", "too_much_output", "obstructed", "kit_error"})
 
 

@@ -1,7 +1,7 @@
 """The judge: criteria and evidence in, verdict out. Pure functions over records.
 
-Any verdict can be computed again from stored evidence; nothing here measures, reads a
-file or knows the time.
+Any verdict can be computed again from stored evidence: nothing here measures, reads a file or
+depends on the time.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ _NUMALAB_BUILD = Build("ok", "", "")
 
 
 def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
-    """Tell whether a criterion is about the student's kernel, and not only about files."""
+    """Tell whether a criterion is about the student's kernel: not about files or answers, nor about
+    a part that numalab's own kernel runs."""
     return rule_of(criterion).subject == "kernel" and criterion.part not in lab.kit_parts
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
-    """Return the evidence that a criterion is judged by: of its part, and its slow launch."""
+    """Return the evidence that a criterion is judged by: that of its part and its slow launch, in
+    which of all unchanged files only the one that it is about counts."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
     own = replace(select_parts(lab, whole, *parts), unchanged_files=unchanged)
@@ -43,7 +45,8 @@ def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
 
 
 def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
-    """Return the name of the handed-in file that a criterion is about."""
+    """Return the name of the handed-in file that a criterion is about: the kernel's, if no
+    other."""
     if criterion.file is not None:
         return criterion.file.name
     if criterion.slow is not None:
@@ -54,8 +57,8 @@ def file_of(lab: Lab, criterion: Criterion, language: str) -> str:
 
 
 def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
-    """Return the parts of the student's kernel that were checked, where they are to be, and are
-    sound."""
+    """Return the parts of the student's kernel that are sound so far, and were checked where the
+    lab has a criterion that needs it."""
     evidence_by_part = {part: evidence.select_parts(part) for part in lab.kernel_parts}
     return tuple(
         part
@@ -65,14 +68,15 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
 
 
 def select_parts(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
-    """Return the evidence of these parts. The build of numalab's own kernels always succeeded."""
+    """Return the evidence of these parts. Where all of them are numalab's own kernels, it says that
+    the build succeeded, whatever became of the student's."""
     own = whole.select_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
     return replace(own, build=_NUMALAB_BUILD) if is_kits else own
 
 
 def select_timing(evidence: Evidence, slow: str | None) -> Evidence:
-    """Return the evidence with the replicates of one slow launch, or those without one."""
+    """Return the evidence with the replicates of one slow launch only; None: those without one."""
     of_launch = tuple(run for run in evidence.runs_of(TIMED_ROUND) if run.slow == slow)
     left_out = tuple(
         run for run in evidence.left_out if run.kind != TIMED_ROUND.name or run.slow == slow
@@ -121,8 +125,7 @@ def _numa_nodes(evidence: Evidence) -> str:
 
 def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where this machine can't show a criterion, whatever was handed in; or
-    None. What the machine lacks comes before what was not measured, which would not show it
-    either."""
+    None. It has precedence over a verdict that something was not measured."""
     if evidence.numa_nodes < criterion.needs_numa_nodes:
         return verdict_on(
             criterion,
@@ -151,8 +154,8 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
 
 
 def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where a handed-in file can't be used; or None. It fails the criteria about
-    the file, and those about times of its launch."""
+    """Return the failure of a criterion whose handed-in file can't be used; or None. Criteria about
+    the times of a launch need its file, too."""
     file = criterion.file
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part)
@@ -164,7 +167,8 @@ def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criterio
 
 
 def _gate_by_machine(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict of gate, else that which the rule gives by the machine alone; or None."""
+    """Return the verdict of gate, else the one that the rule gives by the machine alone; or
+    None."""
     verdict, judge_machine = gate(lab, criterion, evidence), rule_of(criterion).judge_machine
     if verdict is None and judge_machine is not None:
         return judge_machine(criterion, evidence.node, evidence.is_virtual)
@@ -172,12 +176,12 @@ def _gate_by_machine(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crit
 
 
 def _add_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
-    """Return a verdict that is not gradable, with the reason why the file would fail elsewhere."""
+    """Return a not gradable verdict, with the reason why the file would fail on other machines."""
     return replace(ungradable, why=f"{ungradable.why} It would fail where it can: {refused.why}")
 
 
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where a student's launch has no meaning on this machine; or None."""
+    """Return the failure where a student's launch has no meaning on this machine; or None."""
     file = lab.launch_of(criterion.part).name
     for run in evidence.runs_of(RANKS):
         if run.file == file and run.refused is not None:
@@ -188,8 +192,8 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
 def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     """Return the verdict on one criterion.
 
-    A failed one is judged again by the evidence of the solution, where there is any. If the
-    solution misses it too, the machine can't show it, and it is not gradable.
+    A failed criterion of evidence is judged again by the solution's evidence, where there is any.
+    If the solution misses it, too, the machine can't show it, and it is not gradable.
     """
     refused, ungradable = (
         refused_file(lab, criterion, whole),
@@ -234,7 +238,8 @@ def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> Criteri
 def _amended(
     lab: Lab, whole: Evidence, verdicts: Sequence[CriterionVerdict]
 ) -> tuple[CriterionVerdict, ...]:
-    """Return the verdicts, each in the light of all others."""
+    """Return the verdicts, in order, as the `amend` functions of the criteria's rules change
+    them."""
     amended = list(verdicts)
     for criterion, verdict in zip(lab.criteria, verdicts, strict=True):
         amend = rule_of(criterion).amend
@@ -247,7 +252,8 @@ def _amended(
 
 
 def judge(lab: Lab, evidence: Evidence) -> Verdict:
-    """Return the verdict on all criteria of a lab by the evidence of one machine."""
+    """Return the verdict on all criteria of a lab by the evidence of one machine. Raises
+    NumalabError where records contradict each other."""
     verdicts = [_judge_criterion(lab, criterion, evidence) for criterion in lab.criteria]
     return Verdict(
         lab=evidence.lab,
@@ -262,7 +268,8 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
 def verdict_without_run(
     lab: Lab, evidence: Evidence, status: Status, cause: Cause, why: str
 ) -> Verdict:
-    """Return the same verdict on all criteria, for a kernel that was not run on a machine."""
+    """Return the same status, cause and reason for all criteria of a kernel that was not run on a
+    machine."""
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
@@ -281,10 +288,11 @@ def mark_unrun_parts(
     cause: Cause,
     why: str,
 ) -> Verdict:
-    """Return a verdict with another status for criteria whose evidence lacks a kernel.
+    """Return a verdict with another status for evidence criteria about a kernel that was not run.
 
     Args:
-        sound: the parts that were run. Criteria about another part, or about all, get the status.
+        sound: the parts that were run. Criteria about a part that is not among them get the status,
+            and so do criteria about all parts where one is missing.
     """
     return replace(
         whole,

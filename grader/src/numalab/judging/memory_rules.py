@@ -17,13 +17,13 @@ from numalab.judging.soundness import (
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion
 
-# Of a table: what was asked for is all of it, but for what lies before the first page and after
-# the last.
+# The share of a table from which an advice counts as one for the whole table: pieces of pages at
+# both ends may lack it.
 MOSTLY = 0.99
 
 
 def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
-    """Return why no page of a table is a huge page, as a clause, as far as it can be observed."""
+    """Return the likely reason why no page of a table is a huge page, as a clause."""
     if is_handout:
         return "nobody asked the kernel for them; this is still the handout"
     if table.resident_created_bytes is None or table.advised_bytes is None:
@@ -53,8 +53,8 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
 
 
 def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
-    """Return why a part of a table is on small pages, as a clause; empty: not known. In a table
-    that is not small the pages at both ends hardly count."""
+    """Return why a part of a table is on small pages, as a clause that begins with a colon; empty:
+    not known. Only in a small table do the pages at both ends count."""
     reasons = []
     asked_for = table.advised_bytes
     if asked_for is not None and table.huge_bytes <= asked_for < MOSTLY * table.bytes:
@@ -72,7 +72,7 @@ def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
 
 @Rule("huge_pages", runs=(MEMORY, PAGE_TABLES))
 def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure the share of a table on huge pages; the table with the least counts."""
+    """Measure the share of a table on huge pages; the table with the least share counts."""
     missing = missing_runs(criterion, evidence, evidence.runs_of(MEMORY))
     if missing:
         return missing
@@ -112,16 +112,16 @@ def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) ->
     return f"{memory} and {addresses}"
 
 
-# Of a table: by how much more than under the solution a process may grow while it makes and
-# destroys the first one, which starts the team and the allocator, too. Who has that much in hand
-# could give it back in the place of the last table.
+# The share of the last table by which a process may grow more than the solution's from the first
+# table, whose making starts the team and the allocator, to the last one. A process with as much
+# memory in reserve could give that back in the place of the last table.
 MOST_IN_HAND = 0.5
 
 
 def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
     """Return the bytes of resident memory and of addresses that a process may have after the last
-    table is destroyed: what it had before. It may not exceed what it had before the first table by
-    more than the solution does and a margin: it could give back a hoard instead of the table."""
+    table is destroyed: what it had before, and no more than before the first table plus what the
+    solution grows by plus a margin. Else it could give back memory that it had in reserve."""
     first, last = tables[0], tables[-1]
     before = (last.resident_before_bytes, last.address_space_before_bytes)
     solutions = evidence.runs_of(MEMORY, SOLUTION)
@@ -164,7 +164,8 @@ def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def unfit_mode(mode: str, needed: Sequence[str]) -> str:
-    """Return why a machine's mode of transparent huge pages shows nothing, and which mode would."""
+    """Return why a machine's mode of transparent huge pages shows nothing, and which mode would.
+    needed: the modes that do."""
     file = "/sys/kernel/mm/transparent_hugepage/enabled"
     if mode == "always":
         return (

@@ -21,7 +21,8 @@ from numalab.toml_files.tables import Table
 
 @dataclass(frozen=True)
 class _Scored:
-    """The score of one prediction (0 to 1), and why. is_bad: it could not be used."""
+    """The score of one prediction (0 to 1), and the reason. is_bad: the prediction can't be
+    used."""
 
     score: float
     why: str
@@ -37,7 +38,7 @@ def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 @Rule("predicted", kind="timing", runs=(LATENCY,), check=_check_no_bound)
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Score the predicted times of messages, by the first run, whose ranks are near each other. A
+    """Score the predicted times of messages by the first run, whose ranks are near each other. A
     score above 0 passes, and earns that share of the points."""
     file = criterion.file
     assert file is not None
@@ -75,7 +76,8 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _values(run: Latency) -> dict[str, float] | None:
-    """Return the values of the names that formulas may use; None where not all were measured."""
+    """Return the values of the names that formulas may use, in us and MB/s; None where not all were
+    measured."""
     best = message_times.best_us(run)
     small_us, peak_mb_s = message_times.latency_us(run), message_times.bandwidth_mb_s(run)
     sizes = {*TIMES.values(), *PREDICTED.values()}
@@ -88,8 +90,8 @@ def _values(run: Latency) -> dict[str, float] | None:
 def _scored(
     text: str, values: dict[str, float], run: Latency, is_measurable: bool
 ) -> list[_Scored]:
-    """Return the score of each predicted size. is_measurable: whether the measured times show
-    anything; else scores are 0. Raises BadPrediction where no prediction can be used."""
+    """Return the score of each size to predict. is_measurable: whether the measured times show
+    anything; else scores are 0. Raises BadPrediction where the file has no usable one."""
     read = read_predictions(text)
     found = []
     for key, size in PREDICTED.items():
@@ -131,8 +133,8 @@ def _us(time_us: float) -> str:
 def _disagreement(run: Latency, size: int) -> str:
     """Return why the measured times of a size show nothing, as a sentence; else empty.
 
-    They do not where they differ too much among themselves, or where two lines through the times of
-    all other sizes would earn nothing for this size: then neither does a good model.
+    They do not where their quartiles differ too much, or where two lines through the times of the
+    sizes that are not predicted would earn nothing for this size: then neither would a good model.
     """
     low, high = message_times.quartiles(run.message_us[size])
     name = words.bytes_allowed(size)

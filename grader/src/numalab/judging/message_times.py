@@ -1,9 +1,10 @@
-"""What is known of messages from their times: latency, bandwidth, and the two lines that they are
-on. Pure functions.
+"""Properties of messages by their times: latency, bandwidth, and the two lines that they are on.
+Pure functions.
 
 R. W. Hockney (Parallel Computing 20 (1994)) describes a message of n bytes by t0 + n / B. A library
-has two protocols, so two such lines: short messages are sent at once (eager), long ones are asked
-for first (rendezvous). Where it changes over is not told; it is where two lines fit best.
+has two protocols, and so two such lines: short messages are sent at once (eager), long ones are
+asked for first (rendezvous). No library reports where it changes over; it is taken to do so where
+two lines fit best.
 """
 
 from __future__ import annotations
@@ -17,19 +18,22 @@ from numalab.evidence.record import Latency
 from numalab.judging.prediction_score import Interval
 
 SMALL_BYTES = 8
-# By which lines through other sizes of the same protocol miss: nobody is asked for less.
+# The factor by which even lines through other sizes of the same protocol miss a time; a prediction
+# may miss it by as much.
 TOLERANCE = 1.05
-_LEAST_POINTS = 3  # of a line: through two goes any
+_LEAST_POINTS = 3  # of a line that is fitted: any two points have a line through them
 
 
 def latency_us(run: Latency) -> float | None:
-    """Return the least time of a message of SMALL_BYTES or less, one way, in us; None: none."""
+    """Return the least time of a message of SMALL_BYTES or less, one way, in us; None where none
+    was timed."""
     small = [times for size, times in run.message_us.items() if size <= SMALL_BYTES]
     return min(chain(*small)) if small else None
 
 
 def bandwidth_mb_s(run: Latency) -> float | None:
-    """Return the rate of the largest message by its least time, in MB/s; None: no message."""
+    """Return the rate of the largest message by its least time, in MB/s; None where no message was
+    timed."""
     if not run.message_us:
         return None
     size = max(run.message_us)
@@ -37,14 +41,14 @@ def bandwidth_mb_s(run: Latency) -> float | None:
 
 
 def best_us(run: Latency) -> dict[int, float]:
-    """Return the least time of each size, one way, in us."""
+    """Return the least time of each size in bytes, one way, in us."""
     return {size: min(times) for size, times in run.message_us.items()}
 
 
 def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float, float]:
-    """Fit t0 + n / B to points of n bytes and times in us. Return t0, 1 / B, and the sum of
-    squares of the errors as shares of the times: each size counts alike, though times differ by
-    factors of a thousand."""
+    """Fit t0 + n / B to points of n bytes and times in us. Return t0, 1 / B, and the sum of squares
+    of the relative errors: each size counts alike, though times differ by factors of a
+    thousand."""
     # Least squares of (t0 + n / B) / t = 1.
     columns = [(1 / time, size / time) for size, time in points]
     aa = sum(a * a for a, _ in columns)
@@ -61,11 +65,14 @@ def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int
     """Return the times that two lines predict for a size, in us.
 
     The lines are fitted to the least times of all sizes but those left out, split where they fit
-    best. A size between the two parts has both lines' times, else that of its own. Empty where
-    there are too few sizes; times that are not positive are left out.
+    best. A size between the two parts has the times of both lines, any other that of its own.
+    Times that are not positive are left out.
 
     Args:
         best: the least time of each size, in us.
+        left_out: the sizes to which no line is fitted.
+
+    Empty where fewer than 2 * _LEAST_POINTS sizes are left.
     """
     points = sorted((n, us) for n, us in best.items() if n not in left_out)
     splits = range(_LEAST_POINTS, len(points) - _LEAST_POINTS + 1)
@@ -83,7 +90,7 @@ def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int
 
 
 def quartiles(times: Sequence[float]) -> tuple[float, float]:
-    """Return the lower and the upper quartile."""
+    """Return the lower and the upper quartile of one or more times."""
     if len(times) < 2:
         return times[0], times[0]
     low, _, high = statistics.quantiles(times, n=4, method="inclusive")
@@ -91,16 +98,17 @@ def quartiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 def best_to_quartile(times: Sequence[float]) -> Interval:
-    """Return the interval from the least time to the upper quartile."""
+    """Return the interval from the least time to the upper quartile. Raises ValueError where a time
+    is not above 0."""
     return Interval(min(times), max(min(times), quartiles(times)[1]))
 
 
 def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
-    """Return the interval of a size within which a prediction has full marks.
+    """Return the interval of a size, in us, within which a prediction scores 1.
 
-    It reaches from the least time to the upper quartile, on to what the two lines through other
-    sizes predict, since a model knows no more, and by TOLERANCE beyond. Lines that would earn
-    nothing do not extend it.
+    It reaches from the least time to the upper quartile, on to what the two lines through the sizes
+    that are not left out predict, since a model knows no more, and by the factor TOLERANCE beyond.
+    Lines that would score 0 do not extend it.
     """
     alone = best_to_quartile(run.message_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]

@@ -10,14 +10,14 @@ or a difference of shares, and `at_most` bounds it. Per target a replicate is
 
 - *won* where the student's error is within the bound;
 - *lost* where it is not, and that of numalab's own model, with the same rates in the same
-  replicate, is: so noise that no model could foresee fails nobody.
+  replicate, is: so noise that no model could predict fails no student.
 
 Signs and e-values are those of sequential.py. The first row that holds is the verdict:
 
 | | what replicates show | status, cause | at a risk of |
 |-|-|-|-|
 | 1 | the formula can't be read, or has no value above 0 | fail bad_file | |
-| 2 | the machine can't show it: too few cores, caches as large as the arrays, a curve without a \
+| 2 | the machine can't show it: too few cores, caches too large for the arrays, a curve without a \
 bend | not_gradable too_few_cores, not_visible_here, no_effect_here | |
 | 3 | of some target, more are lost than not | fail not_predicted | 1/e_to_fail |
 | 4 | of each target, more are won than not | pass reached | 1/e_to_pass |
@@ -71,8 +71,8 @@ from numalab.labs.model import (
 Measured = TypeVar("Measured", UnseenLoops, ThreadRates)
 Times = Mapping[Mix, float]
 Rates = Mapping[int, float]
-# Returns the share that a model predicts for threads, of cores, by the rates in GB/s of a single
-# core and of all cores.
+# Returns the share of the full rate (0 to 1) that a model predicts. Arguments: the number of
+# threads, that of all cores, and the rates in GB/s of a single core and of all cores.
 Predict = Callable[[int, int, float, float], float]
 
 # All arrays together take at least this many times the last-level caches. They are used in turns,
@@ -81,7 +81,8 @@ LEAST_OVER_CACHES = 2.0
 
 
 def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
-    """Return the student's model; None where the record has no such file. Raises BadModel."""
+    """Return the student's model; None where the record has no such file. Raises BadModel where the
+    file can't be used."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
@@ -98,7 +99,8 @@ def _bad_file(criterion: Criterion, error: BadModel) -> CriterionVerdict:
 def _refuse_part(
     part: Callable[[Model], object],
 ) -> Callable[[Criterion, Evidence], CriterionVerdict | None]:
-    """Return a function that says what is wrong with one part of the file, on any machine."""
+    """Return a rule's `refuse_file`, which fails a file of which one part can't be used. part:
+    returns it, and raises BadModel."""
 
     def refuse(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
         try:
@@ -117,7 +119,7 @@ def _refuse_part(
 
 @Rule("counted", subject="answers", refuse_file=_refuse_part(Model.counted))
 def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the loops whose bytes are not what the loop moves."""
+    """Count the loops for which the model has another number of bytes than they move."""
     if evidence.is_virtual:
         why = "Bytes are counted the same way everywhere; see this node's."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
@@ -143,8 +145,8 @@ def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _advice(counted_bytes: dict[str, float]) -> str:
-    """Return the single mistake that explains all values, also the correct ones, if there is one;
-    a sentence with a space before it."""
+    """Return the single mistake that explains all values, also the correct ones, as a sentence with
+    a space before it; empty: there is none."""
     mistakes = mistaken_bytes(next(iter(LOOPS.values())))
     for sentence in mistakes:
         if all(
@@ -155,7 +157,8 @@ def _advice(counted_bytes: dict[str, float]) -> str:
 
 
 def _take_model(judge: Callable[[Criterion, Evidence, Model], CriterionVerdict]) -> Judge:
-    """Let a judge get the student's model; where that can't be used, return the verdict on it."""
+    """Return a rule's judge that passes the student's model on. Where that can't be used, the
+    verdict says so."""
 
     def judge_model(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         try:
@@ -182,9 +185,11 @@ class PredictionErrors:
 
     Attributes:
         errors: the student's, by replicate.
-        model_errors: those of numalab's own model.
-        claims: per target, whether the student's error is within the bound more often than not.
-        model_claims: the same of numalab's model.
+        model_errors: those of numalab's own model, by replicate.
+        claims: by target, "above" where more replicates are won than not, "below" where more are
+            lost than not (the module's docstring defines both).
+        model_claims: by target, "above" where numalab's model is within the bound more often than
+            not, "below" where it is outside.
     """
 
     errors: tuple[Errors, ...]
@@ -194,7 +199,7 @@ class PredictionErrors:
 
     @property
     def worst_errors(self) -> list[float]:
-        """The errors of the target with the largest median, by replicate."""
+        """The student's errors by replicate for the target where their median is largest."""
         targets = ([errors[target] for errors in self.errors] for target in self.claims)
         return max(targets, key=statistics.median)
 
@@ -206,8 +211,13 @@ class PredictionErrors:
 def decide_predictions(
     errors: Sequence[Errors], model_errors: Sequence[Errors], limit: float, evidence: Evidence
 ) -> PredictionErrors | None:
-    """Return what errors decide, by replicate, of predictions that have to be within a limit; None
-    where there is no replicate yet."""
+    """Return what the errors of predictions decide, which have to be within a limit; None where
+    there is no replicate yet.
+
+    Args:
+        errors, model_errors: the student's and those of numalab's model, by replicate.
+        limit: a factor of times or a difference of shares, as the errors.
+    """
     if not errors:
         return None
     targets = list(errors[0])
@@ -237,7 +247,8 @@ def _verdict(
     fails: str,
     unit: str,
 ) -> CriterionVerdict:
-    """Return the verdict of rows 3 to 6. passes, fails: the sentences of a pass and a fail."""
+    """Return the verdict by rows 3 to 6 of the module's table. passes, fails: the sentences of a
+    pass and of a fail."""
     assert criterion.at_most is not None
     levels, errors, limit = thresholds(evidence), decided.worst_errors, criterion.at_most
     known: dict[str, Any] = {"unit": unit, "confidence": levels.confidence}
@@ -274,8 +285,8 @@ def _verdict(
 
 
 def _is_steady(errors: Sequence[float], limit: float) -> bool:
-    """Tell whether errors agree within the limit, an eighth of them at either end left out. A limit
-    above 1 is a factor, else a difference."""
+    """Tell whether two or more errors agree within the limit, an eighth of them at either end left
+    out. A limit above 1 is a factor, else a difference."""
     least, *_, most = statistics.quantiles(errors, n=8, method="inclusive")
     if most == math.inf:
         return False
@@ -285,8 +296,8 @@ def _is_steady(errors: Sequence[float], limit: float) -> bool:
 def _measured_run(
     kind: Kind[Measured], criterion: Criterion, evidence: Evidence
 ) -> Measured | CriterionVerdict:
-    """Return the run with measurements, or the verdict where there is none, the probe itself could
-    not be run, or the arrays together are too small for the machine's caches."""
+    """Return the run with measurements, or the verdict where there is none, where the probe did not
+    come to its end, or where the arrays together are too small for the machine's caches."""
     runs = evidence.runs_of(kind)
     if not runs:
         return not_measured(criterion, evidence)
@@ -311,8 +322,8 @@ def _measured_run(
 @Rule("lightspeed", kind="timing", runs=(REFERENCE_LOOPS,), refuse_file=_refuse_part(Model.time_ns))
 @_take_model
 def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
-    """Judge the predicted time of loops that were not among those measured, by the largest factor
-    between prediction and measurement."""
+    """Judge the predicted times of loops that were not among those measured, by the factor between
+    prediction and measurement; the loop that is furthest off counts."""
     assert criterion.at_most is not None
     formula = model.time_ns()
     run = _measured_run(REFERENCE_LOOPS, criterion, evidence)
@@ -337,8 +348,8 @@ def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> C
 
 
 def _time_ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
-    """Return predicted over measured time of each loop to predict, by one replicate's times; empty
-    where these give no rates. Raises BadModel."""
+    """Return predicted over measured time of each loop to predict, by one replicate's times in ns;
+    empty where these give no rates. Raises BadModel."""
     rates = loop_times.rates_of(times)
     if rates is None:
         return {}
@@ -353,7 +364,8 @@ def _time_errors(run: UnseenLoops, ratios: Mapping[Mix, float]) -> Errors:
 
 
 def _model_time_errors(run: UnseenLoops, times: Times) -> Errors:
-    """Return the errors of numalab's own model (loop_times.time_ns) in one replicate."""
+    """Return the errors of numalab's own model (loop_times.time_ns) in one replicate; infinite
+    where its times give no rates."""
     rates = loop_times.rates_of(times)
     predicted = {} if rates is None else {mix: loop_times.time_ns(mix, rates) for mix in run.unseen}
     return {
@@ -362,7 +374,8 @@ def _model_time_errors(run: UnseenLoops, times: Times) -> Errors:
 
 
 def _worst_loop_text(run: UnseenLoops, replicates: Sequence[dict[Mix, float]]) -> str:
-    """Name the loop with the largest error, and the rates that it was predicted with."""
+    """Return a sentence on the loop with the largest error, and the rates that it was predicted
+    with."""
     known_ratios = [ratios for ratios in replicates if ratios]
     ratios = {
         mix: statistics.median(ratios[mix] for ratios in known_ratios)
@@ -418,7 +431,7 @@ def _too_few_cores(
 @_take_model
 def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted share of the full rate that drawn numbers of threads reach, by the
-    largest difference from what was measured."""
+    difference from what was measured; the number that is furthest off counts."""
     assert criterion.at_most is not None
     formula = model.share()
     few = _too_few_cores(criterion, evidence.node)
@@ -448,8 +461,8 @@ def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> Criter
 
 
 def _no_bend(criterion: Criterion, run: ThreadRates) -> CriterionVerdict:
-    """Return the verdict where no number of threads could be drawn: each would suit also a model
-    that grows with each core, or one that a single core reaches."""
+    """Return the verdict where no number of threads could be drawn: for each of them a rate that
+    grows with each core, or one that a single core reaches alone, would do as well."""
     whole = run.curve[max(run.curve)]
     curve = ", ".join(
         f"{number}: {words.percent(rate / whole)}" for number, rate in sorted(run.curve.items())
@@ -474,7 +487,7 @@ def _predictor(formula: Formula) -> Predict:
 
 
 def _shares(run: ThreadRates, rates: Rates, predict: Predict) -> dict[int, tuple[float, float]]:
-    """Return the predicted and the measured share of each drawn number of threads, by one
+    """Return the predicted and the measured share for each drawn number of threads, by one
     replicate's rates in GB/s. Raises BadModel."""
     cores = len(run.pus)
     single, whole = rates[1], rates[cores]
@@ -491,7 +504,8 @@ def _share_errors(shares: dict[int, tuple[float, float]]) -> Errors:
 def _worst_share_text(
     run: ThreadRates, replicates: Sequence[dict[int, tuple[float, float]]]
 ) -> str:
-    """Name the number of threads with the largest error: the medians of both shares."""
+    """Return a sentence on the number of threads with the largest error, by the medians of both
+    shares."""
     medians = {
         threads: tuple(
             statistics.median(shares[threads][i] for shares in replicates) for i in (0, 1)

@@ -31,8 +31,13 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).register_with_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Fail a program that does not come to its end where each send waits for its receive, as the
-    MPI standard allows. Not judged while the usual check fails: what sends nothing can't wait."""
+    """Fail a program that does not come to its end, or has wrong results, where each send waits for
+    its receive, as the MPI standard allows.
+
+    It fails unjudged (not_right_yet) where it does not come to its end in the usual check, and
+    where its results are wrong there and no synchronous check timed out: a program that leaves out
+    messages can't wait for them.
+    """
     bad = first_bad(check.outcome for check in evidence.runs_of(CHECK))
     if bad is not None:
         if bad.is_numalab_fault or bad.status == "cancelled":
@@ -116,7 +121,7 @@ def _named(level: int) -> str:
 
 def _least(run: ThreadLevel) -> tuple[int, int, str]:
     """Return the least level that suffices for the observed calls, the highest that is not too
-    much, and why it takes the least. Threads beyond the team are the MPI library's."""
+    much, and as a clause why the least is needed. Threads beyond the team are the MPI library's."""
     ranks = run.ranks
     if any(rank.calls.at_once for rank in ranks):
         return _MULTIPLE, _MULTIPLE, "several threads are inside MPI at once"
@@ -134,8 +139,8 @@ def _least(run: ThreadLevel) -> tuple[int, int, str]:
 
 def calls_beyond_level(evidence: Evidence) -> bool:
     """Tell whether threads other than the main one call MPI in a program that requested a lower
-    level, so that any call may go wrong. A program whose main thread alone calls MPI is in no such
-    danger, even if it requests too little."""
+    level than that needs, so that any call may go wrong. Where only the main thread calls MPI there
+    is no such danger, even if too low a level is requested."""
     return any(
         rank.requested is not None and LEVELS.index(rank.requested) < _least(run)[0] >= _SERIALIZED
         for run in evidence.runs_of(THREAD_LEVEL)[-1:]
@@ -145,7 +150,7 @@ def calls_beyond_level(evidence: Evidence) -> bool:
 
 
 def _level_faults(run: ThreadLevel) -> list[str]:
-    """Return a sentence for each kind of fault of a program's thread level."""
+    """Return a sentence for each kind of fault of a program's thread level; none: it is right."""
     ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.requested is None or rank.provided is None]
     if without:
@@ -205,7 +210,7 @@ def _other_level_faults(run: ThreadLevel) -> list[str]:
     return list(faults.values())
 
 
-# How a program may end whose threads call MPI though it requested a lower level.
+# How a program may end whose threads call MPI though it requested too low a level.
 _LOW_LEVEL_CAUSES: frozenset[Cause] = frozenset({"crashed", "exited", "timed_out", "deadlock"})
 
 
@@ -216,8 +221,8 @@ def _explain_bad_end(
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
-    """Add to a bad end that it most likely comes from too low a thread level, where threads call
-    MPI beyond the level that the program requested."""
+    """Add to another criterion's verdict on a bad end that it most likely comes from too low a
+    thread level, where calls_beyond_level."""
     is_of_it = other.kind == "correctness" and other.part == criterion.part
     if not is_of_it or verdict.status != "fail" or verdict.cause not in _LOW_LEVEL_CAUSES:
         return verdict
@@ -229,7 +234,8 @@ def _explain_bad_end(
 
 @Rule("thread_level", runs=(THREAD_LEVEL,), amend=_explain_bad_end)
 def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the faults of the requested thread level, and of the answers to what is provided."""
+    """Count the kinds of faults of the requested thread level, and of the answers to what MPI
+    provides."""
     if evidence.is_virtual:
         return verdict_on(
             criterion,
@@ -270,7 +276,7 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if run.refused is not None:
         return verdict_on(criterion, "fail", "bad_file", run.refused, value=1.0, unit="")
     if not run.outcome.ok:
-        # The kit's own kernel ran, so what ended it is the launch, or the kit.
+        # Numalab's own kernel ran, so the launch or numalab ended it.
         if run.outcome.blames:
             why = not_started(file.name, run.outcome)
             return verdict_on(criterion, "fail", "bad_file", why, value=1.0)
@@ -288,8 +294,8 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def not_started(name: str, outcome: Outcome) -> str:
-    """Return the reason where ranks do not start under a student's launch, and do under
-    numalab's."""
+    """Return the reason of a failure where ranks do not start under a student's launch, and do
+    under numalab's. name: the launch file's."""
     ranks = words.count(outcome.detail.get("ranks", 1), "rank")
     said = f"{outcome.detail.get('doing', 'start')}: {outcome.detail.get('error', outcome.status)}"
     return (

@@ -1,9 +1,9 @@
-"""Quantities to predict that a run of numalab's own kernels shows: pages that a half of the team
-uses or writes, shared cache lines, huge pages, messages. Pure functions.
+"""Quantities to predict that a run of numalab's own kernels shows: pages that half of the team uses
+or writes, shared cache lines, huge pages, messages. Pure functions.
 
-The *lower half* of a team are the threads with numbers below half of its size; of an odd team half
-of the middle thread's work belongs to it. So an answer on paper is the same for any number of
-cores, and is what one of two NUMA nodes would have.
+The *lower half* of a team are the threads with numbers below half of its size; in an odd team half
+of the middle thread belongs to it. So the answer that a student works out is the same for any
+number of cores, and is what one of two NUMA nodes would have.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numalab.evidence.touch import united_uses, worker_of, workers, written_from
 from numalab.evidence.traced_pages import TracedArray
 from numalab.labs.quantities import Quantity, What
 
-# Which threads share a line depends on the size of the team: the same on every machine.
+# The size of the team on every machine: which threads share a line depends on it.
 TEAM_OF_LINES = 4
 
 # The kind of run, and the kernel, that shows each quantity.
@@ -40,11 +40,12 @@ Interval = tuple[float, float]  # the lowest and the highest value
 
 
 class NotMeasured(Exception):
-    """A quantity was not measured; the message is a clause that says why."""
+    """Raised where a quantity was not measured; the message is a clause that says why."""
 
 
 def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
-    """Return the lowest and the highest value of a quantity by its run. Raises NotMeasured."""
+    """Return the lowest and the highest value of a quantity by the last run that shows it. Raises
+    NotMeasured."""
     assert quantity.what is not None
     kind, role = SHOWN_BY[quantity.what]
     runs = [
@@ -59,7 +60,7 @@ def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
 
 
 def _lower_half_share(thread: int, team: int) -> float:
-    """Return the part of a thread that is in the lower half: 1, 0, or of a middle thread 0.5."""
+    """Return the share of a thread that is in the lower half: 1, 0, or 0.5 for the middle one."""
     return min(1.0, max(0.0, team / 2 - thread))
 
 
@@ -74,8 +75,8 @@ Halves = Callable[[Trace, TracedArray], list[float | None]]
 
 
 def _using(run: Trace, array: TracedArray) -> list[float | None]:
-    """Return for each observed page the part that the lower half of the team uses (0 to 1), by the
-    cores that its threads were bound to; None: nobody does."""
+    """Return for each observed page the share of its users that are in the lower half of the team,
+    by the cores that its threads were bound to; None: no thread uses it."""
     users = workers(united_uses([run]), worker_of([run]))[array.name]
     return [
         sum(_lower_half_share(user, run.team) for user in of_page) / len(of_page)
@@ -86,7 +87,8 @@ def _using(run: Trace, array: TracedArray) -> list[float | None]:
 
 
 def _writing(run: Trace, array: TracedArray) -> list[float | None]:
-    """Return for each observed page the part of its first writer in the lower half; None: none."""
+    """Return for each observed page the share of its first writer that is in the lower half of the
+    team; None: no thread wrote it."""
     worker = worker_of([run])
     return [
         None if write is None else _lower_half_share(worker(write), run.team)
@@ -99,8 +101,8 @@ def _exactly(value: float) -> Interval:
 
 
 def _share_of_stretch(halves: Halves) -> Callable[[Quantity, Trace], Interval]:
-    """Return a function that measures the lower half's share of a stretch of an array, give or take
-    one page, since parts of the work do not begin at pages."""
+    """Return a function that measures the lower half's share of a stretch of an array, plus or
+    minus one page, since parts of the work do not begin at pages."""
 
     def share(quantity: Quantity, run: Trace) -> Interval:
         if run.team < 2:
@@ -128,7 +130,7 @@ def _has_huge_pages(table: KernelTable) -> None:
         raise NotMeasured("this node gives no huge pages")
 
 
-# The smaller table has so many huge pages, and less than another one.
+# The number of whole huge pages in the smaller table; the rest of it is less than another one.
 HUGE_PAGES_OF_SMALLER = 4
 
 
@@ -141,8 +143,8 @@ def _small_page_kib(_quantity: Quantity, run: Memory) -> Interval:
 
 def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
     """Return the page faults of the larger table beyond one per huge page. Its size is a multiple
-    of a huge page, and no threads start while it is written; the smaller one is some huge pages
-    and a little more (common/monitor/runs/alloc_cycles.c)."""
+    of a huge page, whose size follows from the smaller table's, and no threads start while it is
+    written (common/monitor/runs/alloc_cycles.c)."""
     few, many = run.tables[0], run.tables[-1]
     _has_huge_pages(many)
     huge_page_bytes = 1 << int(math.log2(few.bytes / HUGE_PAGES_OF_SMALLER))
@@ -153,8 +155,8 @@ def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
 
 
 def _keys_interval(share: float, keys: int) -> Interval:
-    """Return the interval of a share of 100 keys, within 3 standard deviations of its binomial
-    distribution."""
+    """Return a share as keys of 100: the interval within 3 standard deviations of its binomial
+    distribution. keys: the number of keys that the share was measured with."""
     share = min(1.0, share)
     chance = 3 * math.sqrt(share * (1 - share) / keys)
     return 100 * max(0.0, share - chance), 100 * min(1.0, share + chance)
@@ -165,8 +167,8 @@ def _met(_quantity: Quantity, run: Stores) -> Interval:
 
 
 def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
-    """Return how many of 100 keys are counted in a line of several threads. Of the few lines of so
-    small a team, the record may lack one, at an end of the first or last block."""
+    """Return how many of 100 keys are counted in a line that several threads write. Of the few
+    lines of so small a team the record may lack one, at an end of the first or last block."""
     shared = sum(line.stores for line in run.most_written if len(line.thread_stores) > 1)
     return _keys_interval(shared / run.n, run.n)
 
@@ -175,7 +177,8 @@ def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
 
 
 def _sent(run: Check) -> tuple[tuple[int, ...], int]:
-    """Return the messages sent by each rank, and the repetitions, at the largest size."""
+    """Return the number of messages that each rank sent, and of repetitions, at the largest size.
+    Raises NotMeasured where no message was followed."""
     checked = max(run.checked, key=lambda one: one.n, default=None)
     if checked is None or not checked.round_trips or not sum(checked.messages):
         raise NotMeasured("no message was followed")

@@ -1,5 +1,5 @@
-"""The rules for pages: which thread writes them first, which uses them, and which NUMA node they
-are on. Pure functions."""
+"""The rules for pages: which thread writes them first, which threads use them, and which NUMA node
+they are on. Pure functions."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def _ran(threads: int, evidence: Evidence, team: int) -> str:
 
 
 def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where the threads that use pages share cores, though numalab gave each
-    thread of the team a core of its own; or None. The pages then say nothing."""
+    """Return the failure where the threads that use pages share cores, though numalab gave each
+    thread of the team a core of its own; or None. Where threads share cores, pages say nothing."""
     traces = evidence.runs_of(TRACE)
     using = page_work.threads_that_use(touch.united_users(traces))
     threads = [thread for thread in traces[0].threads if thread.number in using]
@@ -63,7 +63,7 @@ def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict 
         f"{traces[0].team} a core of its own: the kernel changes where they run (proc_bind, "
         "sched_setaffinity)."
     )
-    # Of cores that it should have; a value, so that the solution is looked at, too.
+    # The share of the cores that it should have: with a value the solution is run, too.
     share = len(cores) / needed
     return verdict_on(criterion, "fail", "missed", why, value=share, unit="share")
 
@@ -79,7 +79,7 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where a team of another size is not used as a whole, as where a number of
+    """Return the failure where a team of another size is not used as a whole, as where a number of
     threads is written into the kernel; or None."""
     for trace in evidence.runs_of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
@@ -156,15 +156,16 @@ _DO_CONCURRENT = " (do concurrent is none: gfortran runs it with one thread.)"
 
 
 def _is_by_thread(traces: Sequence[Trace]) -> bool:
-    """Tell whether each page was used by the thread that numalab bound to the core."""
+    """Tell whether each page was used by the very thread that numalab bound to the core that used
+    it."""
     worker = touch.worker_of(traces)
     uses = touch.united_uses(traces).values()
     return all(worker(use) == use.thread for pages in uses for page in pages for use in page)
 
 
 def _shares(traces: Sequence[Trace]) -> tuple[dict[int, float], str]:
-    """Return each thread's share of the used pages over an equal share, and "thread"; or where
-    other threads worked on the team's cores, the same by core, and "core"."""
+    """Return each thread's share of the used pages as a multiple of an equal share, and "thread";
+    where other threads worked on the team's cores the same by core, and "core"."""
     user_kind = "thread" if _is_by_thread(traces) else "core"
     users = touch.workers(touch.united_uses(traces), touch.worker_of(traces))
     return touch.equal_share_ratios(users, traces[0].team), user_kind
@@ -175,7 +176,8 @@ def _name_user(number: int, user_kind: str) -> str:
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
-    """Return the thread that works least for the pages that it touches, if one does too little.
+    """Return the thread that works least for the pages that it touches; None where each does
+    enough.
 
     Re-armed uses say nothing about pages that several threads share in each tracing: the first user
     opens the page for all. Nor does CPU time on a virtual machine, or where threads and cores are
@@ -195,7 +197,8 @@ def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler |
 
 
 def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
-    """Return the reason for a thread that touches its pages and leaves the work to others."""
+    """Return the reason of a failure where a thread touches its pages and leaves the work to
+    others."""
     moments = page_work.pages_in_use(evidence.runs_of(TRACE), evidence.numa_nodes).moments
     has = (
         f"it has {words.percent(idler.expected_share)} of the CPU time that goes with them"
@@ -210,7 +213,7 @@ def _idles(idler: page_work.Idler, evidence: Evidence) -> str:
 
 
 def _traced(trace: Trace) -> str:
-    """Return a sentence on the problem size of a tracing, and how many pages were traced."""
+    """Return a sentence on a tracing: its problem size, and how many pages were traced."""
     pages = sum(array.checked_pages.pages for array in trace.arrays)
     looked_at = sum(array.checked_pages.count for array in trace.arrays)
     part = "all" if looked_at == pages else f"{looked_at:,} of the"
@@ -220,8 +223,8 @@ def _traced(trace: Trace) -> str:
 @Rule("touched_where_used", runs=(TRACE,))
 def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the traced pages that are used where they were first written: on the
-    same NUMA node, or where there is only one, by the same thread. A pass also needs that re-armed
-    uses, at moments that a kernel can't know, do not show that others do the work."""
+    same NUMA node, or by the same thread where there is one NUMA node. It fails, too, where uses of
+    re-armed pages, at moments that a kernel can't know, show that others do the work."""
     traces = evidence.runs_of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
@@ -255,7 +258,8 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
 
 
 def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> str:
-    """Return the reason where each thread touches its own pages, and others work on them."""
+    """Return the reason of a failure where each thread touches its own pages, and others work on
+    them."""
     strays = words.first_upper(words.percent(1 - uses_observed.local_uses / uses_observed.total))
     where = "on another NUMA node than where" if evidence.numa_nodes > 1 else "by another than that"
     busiest, uses = max(uses_observed.thread_uses.items(), key=lambda item: item[1])
@@ -270,8 +274,8 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 
 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where the criterion needs the whole team and some threads do no work; or
-    None. A single thread always uses the pages that it wrote."""
+    """Return the failure where the criterion needs the whole team and some threads do hardly any
+    work; or None. A single thread would pass: it always uses the pages that it wrote."""
     traces = evidence.runs_of(TRACE)
     team = traces[0].team
     if not criterion.whole_team:
@@ -298,9 +302,9 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _ways_to_share(evidence: Evidence) -> str:
-    """Return the ways in which several threads come to use one page, in words. Tracings show one
-    user of a page each, so they can't be distinguished; only a search for data races excludes that
-    each thread runs the whole loop."""
+    """Return the ways in which several threads come to use one page, in words. A tracing shows one
+    user of each page, so it can't tell them apart; only a search for data races excludes that each
+    thread runs the whole loop."""
     ways = "in pieces smaller than a page, or anew in each call (dynamic, guided, tasks)"
     if evidence.runs_of(RACE) and all(
         race.outcome.ok and not race.has_race for race in evidence.runs_of(RACE)
@@ -354,8 +358,8 @@ def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> st
 
 
 def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
-    """Return the reason where numalab wrote the arrays, so that the loop's schedule does not
-    fit."""
+    """Return the reason of a verdict where numalab wrote the arrays, so that only the loop's
+    schedule can be wrong."""
     if touched.share == 1:
         return "Every page is used where the kit first wrote it."
     kits = "The kit wrote the arrays before, in equal blocks, one per thread."
@@ -383,8 +387,8 @@ def _pages(share: float, array: str, singular: str, plural: str) -> str:
 
 
 def _are_written_locally(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
-    """Tell whether in each tracing pages were first written by threads bound to the NUMA node on
-    which they are used."""
+    """Tell whether at least min_share of the pages are first written where they are used in the
+    tracing that is judged worst, and by the same thread in all tracings."""
     numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
     if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - min_share for name in names):

@@ -1,6 +1,7 @@
 """The verdict over all machines: what this one shows, and what virtual machines add.
 
 Pure functions over stored records, so that a grading and a later rejudging use the same ones.
+Where they judge, they raise NumalabError as judge.judge does.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ NOT_MEASURED = (
 
 @dataclass(frozen=True)
 class VmRequest:
-    """What a virtual machine is to show.
+    """A virtual machine that a grading needs.
 
     Attributes:
-        machine: its name.
+        machine: the machine's name.
         parts: the student's kernels that run there.
         only: the criteria that it adds to the verdict; None: all that it can show.
     """
@@ -51,19 +52,20 @@ def criteria_of_all_machines(lab: Lab) -> frozenset[str]:
 
 
 def can_run(lab: Lab, local: Evidence) -> bool:
-    """Tell whether a virtual machine has anything to run: a kernel that is correct on this machine,
-    or a file that says where threads or ranks go."""
+    """Tell whether a virtual machine has anything to run: a kernel that is sound on this machine,
+    or a file under which numalab's programs run. local: the evidence of this machine."""
     return bool(sound_parts(lab, local) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
 def _local_criteria(lab: Lab) -> frozenset[str]:
-    """Return the names of the criteria that no virtual machine adds to: answers in files, and runs
-    that are made on this machine only."""
+    """Return the names of the criteria that no virtual machine adds to: those about answers in
+    files, and those judged by runs that are made on this machine only."""
     return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_local_only(c))
 
 
 def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
-    """Return the verdicts that are not gradable on this machine, and may be on a virtual one."""
+    """Return the verdicts on evidence that are not gradable on this machine, and may be on a
+    virtual one."""
     return [
         c
         for c in verdict.criteria
@@ -74,7 +76,8 @@ def _missing(lab: Lab, verdict: Verdict) -> list[CriterionVerdict]:
 
 
 def vm_requests(lab: Lab, local: Evidence, named: Sequence[str] = ()) -> tuple[VmRequest, ...]:
-    """Return the virtual machines that a grading needs.
+    """Return the virtual machines that a grading needs, in the order in which they are used; empty:
+    none.
 
     Args:
         local: the evidence of this machine.
@@ -112,7 +115,8 @@ def verdict_over(
 
     | what happened | status |
     |-|-|
-    | the kernel is not correct on this machine, so it is not run there | not_gradable |
+    | the kernel is not correct on this machine, so it is not run there | not_gradable, or error \
+where a criterion has that status already |
     | the kernel ended the virtual machine | fail; no further one is booted |
     | it could not be booted, and was named | error |
     | it could not be booted, and was the lab's | not_gradable, with the reason |
@@ -127,7 +131,8 @@ def verdict_over(
 def _combine_places(
     lab: Lab, local: Evidence, remote: Mapping[str, Evidence], others: OtherPlaces | None
 ) -> Verdict:
-    """Return the same with the criteria that no virtual machine adds to, once per machine."""
+    """Return the verdict of verdict_over, which still has the verdicts of virtual machines on
+    criteria that they add nothing to."""
     verdict = judge.judge(lab, local)
     if others is None:
         return verdict
@@ -182,13 +187,16 @@ def mark_undecided(
     includes_first: bool = True,
     cause: Cause = "interrupted",
 ) -> Verdict:
-    """Return the verdict with what named machines were to show, as inconclusive.
+    """Return the verdict with what virtual machines were to show as inconclusive, and as not
+    gradable where the kernel is not sound on this machine.
 
     Args:
         local: the evidence of this machine.
+        verdict: that on this machine, to which the machines' are added.
         names: the virtual machines that were not used.
-        are_the_labs: they are the lab's, so they were to show what it asks of them; else all.
-        includes_first: the first of them was to show what this machine can't, too.
+        are_the_labs: they are the lab's, so they were to show what it declares for them; else they
+            were named, and were to show all.
+        includes_first: the first of `names` was also to show what this machine can't.
     """
     parts = [part for part in lab.kernel_parts if is_sound(local.select_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED
@@ -204,14 +212,16 @@ def mark_undecided(
 
 
 def _is_run(lab: Lab, local: Evidence, verdict: CriterionVerdict) -> bool:
-    """Tell whether a virtual machine runs what a criterion needs."""
+    """Tell whether a virtual machine runs what a criterion needs: the kernels that it is about are
+    sound on this machine, or it is about none."""
     criterion = next(c for c in lab.criteria if c.name == verdict.name)
     parts = sound_parts(lab, local)
     return not (judge.is_of_kernel(lab, criterion) and unseen(lab, criterion, parts))
 
 
 def _add_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
-    """Add to what this machine can't show why no virtual machine has shown it either."""
+    """Return the verdict with a reason added to what this machine can't show: why no virtual
+    machine has shown it either."""
     names = {c.name for c in missing}
     return replace(
         verdict,

@@ -19,10 +19,10 @@ from numalab.labs.declaration import Criterion
 from numalab.labs.goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
 
-# By which memory is placed, and by which it shows where.
+# The system calls that place memory, and that report where it is.
 _CALLS = ("get_mempolicy", "move_pages")
-KILLED = "SIGKILL"  # what Linux ends a process with when there is no memory
-# First part of the matrix, which is written before it changes hands: inputs.h of the lab.
+KILLED = "SIGKILL"  # the signal by which Linux ends a process when memory runs out
+# The first part of the matrix that is written before it is handed over, as in the lab's inputs.h.
 WRITTEN_BEFORE = 1 / 8
 
 
@@ -31,7 +31,8 @@ def _nodes_with_processors(evidence: Evidence) -> tuple[int, ...]:
 
 
 def _homes_text(homes: Sequence[int]) -> str:
-    """Return how many of the pages are on which NUMA node, in words."""
+    """Return in words which share of the pages is on which NUMA node. homes: the NUMA node of each
+    page; -1: none."""
     counts = Counter(homes)
     absent = counts.pop(-1, 0)
     parts = [
@@ -47,7 +48,7 @@ def _homes_text(homes: Sequence[int]) -> str:
 
 
 def _placed(criterion: Criterion, evidence: Evidence) -> Placing | CriterionVerdict:
-    """Return the run that shows where pages are, or the verdict where none does."""
+    """Return the run that shows where pages are, with `homes`; or the verdict where none does."""
     runs = evidence.runs_of(PLACING)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
@@ -82,8 +83,8 @@ def _homes(run: Placing, array: str) -> Sequence[int]:
 
 
 def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) -> str:
-    """Return why pages are not in turn on these NUMA nodes, as a sentence with a space before
-    it."""
+    """Return why pages are not in turn on these NUMA nodes, as a sentence with a space before it;
+    empty: not known."""
     strange = sorted(set(homes) - set(nodes) - {-1})
     is_all = goal.nodes == "all"
     if len(set(homes)) == 1 and set(homes) != set(nodes):
@@ -107,7 +108,8 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
 
 
 def _mention_refused_call(judge: Judge) -> Judge:
-    """Let a verdict that fails begin with the call that was refused, where the run printed one."""
+    """Return a judge whose failures begin with the call that was refused, where the run printed
+    one."""
 
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         verdict = judge(criterion, evidence)
@@ -152,7 +154,7 @@ def table_interleaved(criterion: Criterion, evidence: Evidence, run: Placing) ->
 @take_run(_placed)
 def blocks_local(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
     """Measure the share of each part's pages on the NUMA node of the thread that owns the part; the
-    least counts."""
+    part with the least share counts."""
     assert criterion.at_least is not None
     owner_of_part = OWNERS[criterion.placing.owner]
     shares = run.local_shares("blocks", owner_of_part)
@@ -210,8 +212,9 @@ def handed_over(criterion: Criterion, evidence: Evidence, run: Placing) -> Crite
 @_mention_refused_call
 @take_run(_placed)
 def contained(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
-    """Measure the share of memory that no function was to place, and that stayed where its threads
-    touched it; the least of any thread and array counts. A thread's policy may not change."""
+    """Measure the share of the memory that no function was to place which is where its threads
+    touched it; the least share of any thread and array counts. It fails where a thread's memory
+    policy has changed, and where nothing was placed yet."""
     first = {run.thread_nodes[0]}
     if all(set(_homes(run, array)) <= first for array in ("table", "blocks", "matrix")):
         why = (
@@ -250,7 +253,7 @@ def contained(criterion: Criterion, evidence: Evidence, run: Placing) -> Criteri
 
 
 def _changed_policy(run: Placing) -> str | None:
-    """Return the sentence that a thread's memory policy has changed, or None."""
+    """Return a sentence on the first thread whose memory policy has changed, or None."""
     for thread, (before, after) in enumerate(
         zip(run.policies_before, run.policies_after, strict=False)
     ):
@@ -266,8 +269,9 @@ def _changed_policy(run: Placing) -> str | None:
 @Rule("falls_back", runs=(FILLED,), needs=_CALLS)
 @_mention_refused_call
 def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure how much of a NUMA node's free memory the matrix takes where the node has too little
-    for all of it. A program that Linux ends for memory then was bound to the node."""
+    """Measure the share of a NUMA node's free memory that the matrix takes where the node has too
+    little for all of it. A program that Linux then ends for lack of memory was bound to the
+    node."""
     if not evidence.is_virtual:
         why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
@@ -336,8 +340,8 @@ def fast_memory(criterion: Criterion, evidence: Evidence, run: Placing) -> Crite
 def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the table of numalab's program that is in turn under a handed-in policy.
 
-    Where the goal names no NUMA nodes, those without processors count if the policy put pages
-    there: numactl's `all` has them.
+    Where the goal names no NUMA nodes, the table may be in turn on those without processors, too:
+    numactl's `all` includes them.
     """
     file = criterion.file
     assert file is not None

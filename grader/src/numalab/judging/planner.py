@@ -1,6 +1,7 @@
-"""The planner: which runs a verdict still needs. It judges the evidence that there is so far.
+"""The planner: which runs a verdict still needs, judged by the evidence so far.
 
-Pure functions over evidence; `grading` makes the runs.
+Pure functions over evidence; `grading` makes the runs. A `part` is one of the lab's kernels, None
+in a lab of one. Functions that judge raise NumalabError as judge.judge does.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _evidence_has(
     chosen: Callable[[Criterion], bool],
     status: Status,
 ) -> bool:
-    """Tell whether one of the chosen evidence criteria of a part has a status and a value."""
+    """Tell whether one of the chosen evidence criteria of a part has this status, and a value."""
     return any(
         criterion.part in (None, part)
         and criterion.kind == "evidence"
@@ -58,8 +59,7 @@ def _evidence_has(
 
 
 def can_observe(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether the machine allows a run to show anything about a part's kernel. Where it
-    refuses what all criteria need, a run would only say so again."""
+    """Tell whether the machine allows a run to show anything but times of a part's kernel."""
     return any(
         loss(lab, criterion, evidence.node) is None
         for criterion in lab.criteria_of(part)
@@ -68,8 +68,8 @@ def can_observe(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
-    """Tell whether the machine can show where numalab's program runs under a file, and is one that
-    the file is about."""
+    """Tell whether the machine can show where numalab's program runs under a file. Some goals are
+    tried on virtual machines only."""
     if file.goal in _VM_GOALS and not evidence.is_virtual:
         return False
     return any(
@@ -85,8 +85,8 @@ def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
 
 
 def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a kind of run may still change a verdict. One that confirms a rule (Rule's
-    confirmed_by) does so only once the rule's other runs pass."""
+    """Tell whether a kind of run may still change a verdict. One that confirms a rule
+    (Rule.confirmed_by) does so only once the verdict by the rule's other runs is a pass."""
     confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
     return not confirmed or any(
         _evidence_has(lab, evidence, part, rule.judges, "pass") for rule in confirmed
@@ -109,9 +109,9 @@ def compares_single_thread(lab: Lab, evidence: Evidence, part: str | None) -> bo
 
 
 def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
-    """Return what the last run says against how a part's team shares its work, 'uneven' or 'spins';
-    None: nothing. The solution then runs before the next one, so that load which is there just now
-    counts for it, too."""
+    """Return what the last run says against how a part's team shares its work, "uneven" or "spins";
+    None: nothing. After an objection the solution runs before the next one, so that it is measured
+    under the same load."""
     own = evidence.select_parts(part)
     objections = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
     return next(filter(None, objections), None)
@@ -126,8 +126,8 @@ def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
 
 
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether an evidence criterion of a part failed for which the solution has not run yet.
-    The solution is not its own excuse."""
+    """Tell whether the solution has to run for a part: an evidence criterion failed, or stores were
+    not noted, and it has not run yet. False where the solution itself is graded."""
     own = evidence.select_parts(part)
     if evidence.variant == SOLUTION:
         return False
@@ -149,12 +149,14 @@ def _is_compared_once(criterion: Criterion) -> bool:
 
 
 def is_checked_locally(lab: Lab, part: str | None) -> bool:
-    """Tell whether the monitor first runs a part's kernel and checks its results."""
+    """Tell whether a part's kernel is checked on this machine: whether the lab judges its
+    results."""
     return is_needed(CHECK, lab, part)
 
 
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a job on a link failed, so that it runs again, and the solution with it."""
+    """Tell whether a part's job on a link failed, so that it runs again, and the solution's job
+    too."""
     return any(
         criterion.part == part and reads(criterion, LINK_RUN) and verdict.status == "fail"
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
@@ -168,14 +170,16 @@ def needs_race_control(evidence: Evidence, part: str | None) -> bool:
 
 
 def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a search that came to its end missed the race that numalab makes as a test. One
-    in a hundred does so by chance, so one says nothing; no kernel gains by more of them."""
+    """Tell whether to search again, since a search that came to its end missed the race that
+    numalab makes as a test. One in a hundred does so by chance; no kernel gains by more searches,
+    of which there are MAX_RACE_SEARCHES at most."""
     races = doubtful_races(evidence.select_parts(part))
     return 0 < len(races) < MAX_RACE_SEARCHES and races[-1].outcome.ok
 
 
 def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """Return the files that miss their goals, as far as the solution's file was not tried yet."""
+    """Return the names of the files that miss their goals, and of which the solution's file has to
+    be tried, since it was not yet. Empty where the solution itself is graded."""
     if evidence.variant == SOLUTION:
         return ()
     return tuple(
@@ -198,8 +202,8 @@ def needs_latency(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def needs_rates(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether one more replicate of the probe's rates may decide a criterion of a part. No
-    rate changes a file that can't be used, or what this machine can't show."""
+    """Tell whether one more replicate of the probe's rates (a kind of run) may decide a criterion
+    of a part that is not decided yet."""
     return any(
         gate(lab, criterion, evidence) is None
         and refused_file(lab, criterion, evidence) is None
@@ -216,7 +220,7 @@ def _judged_alone(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
 
 @dataclass(frozen=True)
 class Timed:
-    """What is timed together: a part, and where launches of it are compared the slow launch."""
+    """What is timed together: a part, and the slow launch where its launches are compared."""
 
     part: str | None
     slow: str | None = None
@@ -233,15 +237,14 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 
 
 def extra_roles(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
-    """Return further roles that a replicate times, so that rates have a share of the reference
-    loop. No verdict depends on them, and where they fail the others go on."""
+    """Return further roles that a replicate times for the share of the reference loop. No verdict
+    depends on them, and where they fail the others continue. roles: those of timing_roles."""
     return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
 
 
 def timing_roles(lab: Lab, evidence: Evidence, timed: Timed) -> tuple[str, ...]:
-    """Return the roles that a replicate needs. None where no criterion can be shown on this
-    machine, the kernel is not sound, the machine paused its runs, or the launch file can't be
-    read."""
+    """Return the roles that a replicate needs. Empty where this machine can show no criterion, the
+    kernel is not sound, the machine paused its runs, or the launch file can't be used."""
     criteria = gradable_timing(lab, evidence, timed)
     own = _select_timed(lab, evidence, timed)
     if not criteria or not is_sound(own) or own.is_held_up:
@@ -256,7 +259,7 @@ def _select_timed(lab: Lab, evidence: Evidence, timed: Timed) -> Evidence:
 
 
 def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterion]:
-    """Return the criteria that are decided by what is timed together, and that this machine can
+    """Return the criteria that are decided by what is timed together and that this machine can
     show."""
     return [
         c
@@ -266,7 +269,8 @@ def gradable_timing(lab: Lab, evidence: Evidence, timed: Timed) -> list[Criterio
 
 
 def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
-    """Tell whether further replicates change no timing criterion."""
+    """Tell whether further replicates change no timing criterion: all are decided, the kernel is
+    not sound, or it met the time limit."""
     own = _select_timed(lab, evidence, timed)
     if not is_sound(own) or any(map(timed_out, own.runs_of(TIMED_ROUND))):
         return True
@@ -275,12 +279,13 @@ def timing_is_decided(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
 
 
 def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> TimeBudgetUse:
-    """Return what the replicates so far cost."""
+    """Return what the replicates so far took of the time budget."""
     return time_budget_use(_select_timed(lab, evidence, timed))
 
 
 def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
-    """Tell whether the replicates so far have led to a verdict on each timing criterion."""
+    """Tell whether the replicates so far have led to a verdict on each timing criterion;
+    implausible is one, since further replicates don't change it."""
     names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
     return count_replicates(lab, evidence, timed) > 0 and not any(
         verdict.name in names
@@ -297,6 +302,6 @@ def count_replicates(lab: Lab, evidence: Evidence, timed: Timed) -> int:
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
     """Return the seconds after which a repetition of the submission is stopped, since it is far too
-    slow for every claim; None where that is not sure enough."""
+    slow for every claim; None: none is stopped."""
     own = _select_timed(lab, evidence, timed)
     return cut_s(gradable_timing(lab, evidence, timed), own)

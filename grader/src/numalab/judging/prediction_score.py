@@ -1,13 +1,13 @@
 """The score of a prediction, from 0 to 1. Pure functions.
 
 What was measured is an interval, and a prediction inside it scores 1. Outside, its distance d from
-the nearer end counts:
+the nearer end counts; no score is below 0:
 
-- of a time, rate or ratio d = |log(prediction / end)|, and the score is 1 - d / log 2, so that a
-  factor of 2 earns nothing, whether too much or too little;
-- of a share (0 to 1) d = |prediction - end|, and the score is 1 - d / 0.25. A share may be 0, of
-  which nothing is a multiple; and a prediction of local pages is one of remote pages, too, so that
-  both have to score alike.
+- for a time, rate or ratio d = |log(prediction / end)|, and the score is 1 - d / log 2, so that a
+  factor of 2 scores 0, whether too much or too little;
+- for a share (0 to 1) d = |prediction - end|, and the score is 1 - d / 0.25. A share may be 0, of
+  which nothing is a multiple; and a prediction of local pages is one of remote pages, too, so both
+  have to score alike.
 """
 
 from __future__ import annotations
@@ -16,15 +16,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NOTHING_LEFT_AT = 2.0  # the factor that earns nothing
-NOTHING_LEFT_OF_SHARE_AT = 0.25  # the difference that earns nothing
+NOTHING_LEFT_AT = 2.0  # the factor from which the score is 0
+NOTHING_LEFT_OF_SHARE_AT = 0.25  # the difference from which the score of a share is 0
 
 
 @dataclass(frozen=True)
 class Interval:
-    """What was measured. Both ends are equal where there is no noise.
+    """A measured quantity, as an interval. Both ends are equal where there is no noise.
 
-    is_share: it is a share, 0 to 1; else above 0. Raises ValueError where the ends are not.
+    Attributes:
+        is_share: the ends are shares, from 0 to 1; else they are above 0 and finite.
+
+    Raises ValueError where they are not, or low is above high.
     """
 
     low: float
@@ -39,8 +42,8 @@ class Interval:
         return 0 <= value <= 1 if self.is_share else 0 < value < math.inf
 
     def score(self, predicted: float) -> float:
-        """Return the score of a prediction (0 to 1); 0 for what the quantity can't be, such as
-        NaN."""
+        """Return the score of a prediction (0 to 1); 0 for a value that the quantity can't have,
+        such as NaN."""
         if not self._may_be(predicted):
             return 0.0
         nearest = min(max(predicted, self.low), self.high)
@@ -53,7 +56,8 @@ class Interval:
         return max(0.0, 1.0 - lost)
 
     def misses(self, predicted: float) -> str:
-        """Return whether a prediction is too much or too little, in words; empty inside."""
+        """Return whether a prediction is too much or too little, in words; empty where it is inside
+        the interval."""
         if self.low <= predicted <= self.high:
             return ""
         return "too much" if predicted > self.high else "too little"

@@ -1,6 +1,6 @@
-"""The registry of principles: for each rule why it matters, for oral exams.
+"""The registry of principles: for each rule why its criteria matter, for oral exams.
 
-A rule of a lab registers its principle in the lab's folder, the others do in
+The principles of a lab's own rules are registered in the lab's folder, all others in
 teaching/viva/principles.py. The labs' texts have the sources.
 """
 
@@ -14,7 +14,7 @@ from numalab.judging.registry import Rule
 
 @dataclass(frozen=True)
 class Principle:
-    """Why a rule's criterion matters.
+    """The reason why a rule's criteria matter.
 
     Attributes:
         why: the answer to "why does that matter?", a sentence or two.
@@ -31,7 +31,7 @@ _registered: dict[str, Principle] = {}
 
 
 def explain(rule: Rule, principle: Principle) -> None:
-    """Register the principle of a rule."""
+    """Register the principle of a rule, in place of an earlier one."""
     _registered[rule.name] = principle
 
 

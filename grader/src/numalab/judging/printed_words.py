@@ -1,5 +1,5 @@
-"""What programs printed: why a kernel, MPI or UCX below it ended a run, and warnings of OpenMP
-runtimes. Pure functions."""
+"""Text that programs printed: why a kernel, or MPI or UCX below it, ended a run, and warnings of
+OpenMP runtimes. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,23 +14,25 @@ from numalab.evidence.results import Outcome
 from numalab.judging.verdict import Warned
 from numalab.untrusted.visible import shortened
 
-# What mpiexec says when a rank has ended badly; all that matters in it is told anyway.
+# The beginning of mpiexec's text on a rank that ended badly; what matters in it is reported anyway.
 _LAUNCHERS_WORDS = r"={20,}\n=   BAD TERMINATION"
-# Of UCX's backtrace: nobody knows an address, and of its own lines the kernel's is told.
+# Lines of a backtrace of UCX or gfortran. They say nothing to a student: the kernel's own line is
+# reported anyway.
 _FRAME = re.compile(
     r"\s*\d+\s+\S+\(\S*\)\s+\[0x|==== backtrace"
-    r"|Error termination\. Backtrace|#\d+\s+0x|\tat \S+:\d+$"  # of gfortran's
+    r"|Error termination\. Backtrace|#\d+\s+0x|\tat \S+:\d+$"  # gfortran's
 )
-# Of UCX, where a second thread comes into what is one thread's by what MPI was asked for.
+# UCX's assertion where a second thread calls it, and MPI was asked for a level of one.
 _SECOND_THREAD = re.compile(r"Assertion `(?:--)?worker->inprogress")
 # The texts of all error numbers, as a program without a locale prints them.
 _ERRORS = "|".join({re.escape(os.strerror(number)) for number in errno.errorcode})
-_REFUSED = rf"\s*(?:libnuma: )?\w+: (?:{_ERRORS})\s*"  # long: made where it is looked for
-_LONGEST = 200  # characters of a line that are told
-# One of MPICH's error stack: a function with its line, dots for looks, what it says if it does.
+_REFUSED = rf"\s*(?:libnuma: )?\w+: (?:{_ERRORS})\s*"  # long, so compiled only where it is used
+_LONGEST = 200  # characters of a line that are quoted
+# A line of MPICH's error stack: a function with its line number, dots as filling, and its message,
+# which may be empty.
 _STACKED = re.compile(r"([\w()]+\(\d*\))\.*:\s*(.*)")
-# In which a runtime says why, and after which others say where: Open MPI, gfortran, glibc's
-# allocator and its checks, the loader.
+# Lines in which a runtime says why it ends a program, while the lines behind them say where: Open
+# MPI, gfortran, glibc's allocator and its checks, the loader.
 _REASON = re.compile(
     r"\*\*\* MPI_ERR_\w+:|\*\*\* The MPI_\w+\(\) function was called"
     r"|Fortran runtime error:|^(?:ERROR )?STOP\b|Assertion [`'].*' failed|^Fatal glibc error:"
@@ -45,7 +47,7 @@ def _all(outcome: Outcome) -> str:
 
 
 def printed_lines(outcome: Outcome) -> Sequence[str]:
-    """Return the lines that a kernel printed, without the launcher's."""
+    """Return the lines that a kernel printed, as far as they were kept, without the launcher's."""
     return _strip_launcher(_all(outcome))
 
 
@@ -54,10 +56,14 @@ def _strip_launcher(text: str) -> Sequence[str]:
 
 
 def reason_line(lines: Sequence[str], is_whole: bool = True) -> str:
-    """Return the line in which a runtime says why it ended a program: of MPICH's and Intel MPI's
-    error stack the innermost function that says something, of others the one that gives a reason
-    and no place. Else the last line, or, where is_whole is False and the end was cut off, the
-    first. Empty: there is no line."""
+    """Return the line in which a runtime says why it ended a program; empty: there is no line.
+
+    In an error stack of MPICH or Intel MPI that is the innermost function with a message, else the
+    line that gives a reason and no place, else the last line.
+
+    Args:
+        is_whole: all that was printed was kept; else the first line takes the place of the last.
+    """
     said = [line for line in lines if any(map(str.isalnum, line)) and not _FRAME.match(line)]
     if any(map(_begins_stack, said)):
         return _innermost(said)
@@ -70,8 +76,8 @@ def _begins_stack(line: str) -> bool:
 
 
 def _innermost(lines: Sequence[str]) -> str:
-    """Return the innermost function of the first error stack that gives a reason. Several ranks may
-    have printed its first line before the others."""
+    """Return the innermost function with a message of the first error stack, and the message.
+    Several ranks may have printed their stacks' first lines before any of the others."""
     rest = dropwhile(lambda line: not _begins_stack(line), lines)
     found = next(rest).strip()
     is_inside = False
@@ -86,7 +92,8 @@ def _innermost(lines: Sequence[str]) -> str:
 
 
 def line_that_says_most(outcome: Outcome) -> str:
-    """Return a sentence that quotes the reason_line, with a space before it; or nothing."""
+    """Return a sentence that quotes the reason_line, with a space before it; empty: there is none,
+    or meets_threads_in_mpi says more."""
     if meets_threads_in_mpi(outcome):
         return ""
     is_whole = outcome.detail.get("printed_bytes", 0) <= len(_all(outcome))
@@ -100,22 +107,22 @@ def reason_in(text: str) -> str:
 
 
 def refused_call(outcome: Outcome) -> str:
-    """Return the first printed line that tells of a call that was refused, as perror writes it and
-    libnuma does by itself: its name, and the text of an error number. Empty: there is none."""
+    """Return the first printed line on a call that was refused, in the form of perror and libnuma:
+    its name, and the text of an error number. Empty: there is none."""
     return next(
         (line.strip() for line in printed_lines(outcome) if re.fullmatch(_REFUSED, line)), ""
     )
 
 
 def is_mpis_error(ended: Outcome) -> bool:
-    """Tell whether MPI itself ended the program, which it may do by exit."""
+    """Tell whether MPI itself ended the program, by what was printed: it may do so by exit."""
     return "ranks" in ended.detail and bool(
         re.search(r"Fatal error in|Attempting to use an MPI routine", _all(ended))
     )
 
 
 def erring_rank(ended: Outcome) -> str:
-    """Return the number of the rank that MPI names before it ends a job; empty: none."""
+    """Return the number of the rank that MPI names before it ends a job; empty: it names none."""
     said = re.search(r"Abort\(\d+\) on node (\d+)", _all(ended))
     return said[1] if said else ""
 
@@ -135,7 +142,8 @@ def mpi_function(ended: Outcome) -> str:
 
 
 def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
-    """Return the first warning of each OpenMP runtime about its environment."""
+    """Return the first warning of each run's OpenMP runtime about its environment, where it gave
+    one."""
     warnings = []
     for run in runs:
         lines = str(run.outcome.detail.get("printed", "")).splitlines()
@@ -147,8 +155,8 @@ def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
 
 
 def warning_words(warnings: Sequence[Warned], quoted: Collection[str] = ()) -> str:
-    """Return a sentence for each warning, with a space before it. quoted: warnings that the report
-    has quoted before, which are only referred to."""
+    """Return a sentence for each warning, with a space before it. quoted: the words of warnings
+    that the report has quoted before, which are only referred to."""
     text = ""
     before = ""
     for warned in warnings:

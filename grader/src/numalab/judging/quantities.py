@@ -1,4 +1,4 @@
-"""The scores of predicted quantities, against a grading's record, and their mean.
+"""The scores of predicted quantities by a grading's record, and their mean.
 
 Quantities that could not be measured are left out of the mean, with the reason. Pure functions.
 """
@@ -35,11 +35,11 @@ class ScoredQuantity:
     """A predicted quantity and its score.
 
     Attributes:
-        predicted: None where the prediction is missing or can't be used.
-        low, high: the measured interval; None where nothing was measured, and where nothing was
-            predicted: a shown value could not be predicted any more.
-        score: 0 to 1; None where nothing was measured.
-        why: a sentence.
+        predicted: the predicted value; None where it is missing or can't be used.
+        low, high: the measured interval in `unit`; None where nothing was measured, and where
+            nothing was predicted: a value that was shown can't be predicted any more.
+        score: from 0 to 1; 0 without a prediction, None where nothing was measured.
+        why: the reason for the score, as a sentence.
     """
 
     name: str
@@ -53,8 +53,12 @@ class ScoredQuantity:
 
 @dataclass(frozen=True)
 class ScoredPredictions:
-    """All scores of a file. score: their mean, None where nothing was measured; why: why the file
-    can't be used, else empty."""
+    """The scores of a file with predictions.
+
+    Attributes:
+        score: the mean of the scores (0 to 1); None where nothing was measured.
+        why: what is wrong with the file, or with some of its keys; else empty.
+    """
 
     score: float | None
     quantities: tuple[ScoredQuantity, ...]
@@ -71,8 +75,14 @@ class ScoredPredictions:
 def scored_predictions(
     lab: Lab, verdict: Verdict, observed: EvidenceByPlace, accounts: Sequence[TimingAccount]
 ) -> ScoredPredictions | None:
-    """Return the scores of the handed-in predictions; None where there are none, or the lab asks
-    for none. observed: the evidence of each machine, this one's first."""
+    """Return the scores of the handed-in predictions; None where no file was handed in, or the lab
+    asks for none.
+
+    Args:
+        verdict: that over all machines.
+        observed: the evidence of each machine, this one's first.
+        accounts: those of the criteria that were timed.
+    """
     local = observed[0][1]
     handed = next((text for text in local.handed_in if text.file == FILE), None)
     if handed is None or not lab.predicted:
@@ -99,8 +109,8 @@ def scored_predictions(
 def _scored(
     quantity: Quantity, predictions: Predicted, measured: Interval | str, is_usable: bool
 ) -> ScoredQuantity:
-    """Return the score of one quantity. measured: an interval, or why there is none; is_usable: the
-    file could be read."""
+    """Return the score of one quantity. measured: an interval, or the reason why there is none;
+    is_usable: whether the file could be read."""
     predicted = predictions.values.get(quantity.name)
     if isinstance(measured, str):
         why = f"Left out: {measured}." if is_usable else f"{FILE} can't be used."
@@ -123,7 +133,7 @@ def _scored(
 def _measured(
     quantity: Quantity, verdict: Verdict, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> Interval | str:
-    """Return the measured interval of a quantity, or why there is none."""
+    """Return the measured interval of a quantity, or the reason why there is none, as a clause."""
     try:
         if quantity.of == "value":
             low, high = _value(quantity, verdict)
@@ -170,7 +180,7 @@ def _select_accounts(quantity: Quantity, accounts: Sequence[TimingAccount]) -> l
 
 
 def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[float, float]:
-    """Return the interval of a time or a rate."""
+    """Return the interval of a role's time in s or its rate in GB/s. Raises NotMeasured."""
     for account in _select_accounts(quantity, accounts):
         for rate in account.rates.roles if account.rates is not None else ():
             if rate.role != quantity.role:
@@ -186,8 +196,8 @@ def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[floa
 def _ratio(
     quantity: Quantity, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> tuple[float, float]:
-    """Return the interval of a ratio of two roles' speeds, taken within replicates: what disturbs
-    one process of a replicate disturbs the other, too."""
+    """Return the interval of a role's speed over another's (`over`). The ratio is taken within each
+    replicate: what disturbs one of its processes disturbs the other, too. Raises NotMeasured."""
     assert quantity.role is not None and quantity.over is not None
     roles = (quantity.role, quantity.over)
     if _select_accounts(quantity, accounts):

@@ -65,8 +65,11 @@ def _use_two_packages(ranks: Sequence[Rank], team: int, topology: Topology) -> R
 
 @dataclass(frozen=True)
 class _Unit:
-    """A kind of unit that a rank or a thread has to itself: its name, and a function that returns
-    the unit of each PU of a topology."""
+    """A kind of unit that a rank or a thread has to have for itself.
+
+    Attributes:
+        unit_of: returns the number of the unit of each PU of a topology.
+    """
 
     name: str
     unit_of: Callable[[Topology], Mapping[int, int]]
@@ -81,11 +84,11 @@ _PACKAGE = _Unit("package", lambda topology: topology.package)
 def _rank_in_each(
     ranks: Sequence[Rank], team: int, topology: Topology, place: _Unit, part: _Unit
 ) -> Reached:
-    """Judge a goal of one rank in each place, with one thread on each of its parts. Misplaced are
-    ranks that are missing or too many, and those whose own place or threads are wrong."""
+    """Judge a goal of one rank in each place, with one thread on each part of that place. Misplaced
+    are ranks that are missing or too many, and those with a wrong place or wrong threads."""
     place_of, part_of = place.unit_of(topology), part.unit_of(topology)
     parts = Counter(unit for _, unit in {(part_of[pu], place_of[pu]) for pu in place_of})
-    wrong: dict[int, str] = {}  # ranks, with what is said of the first of each kind
+    wrong: dict[int, str] = {}  # by rank, what is wrong with it, as a sentence
     taken: dict[int, int] = {}
     by_cores = 0
     loose = [rank.number for rank in ranks if len(_units(rank, team, place_of)) != 1]
@@ -139,13 +142,13 @@ GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
 
 
 def reach_of_ranks(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> Reached:
-    """Return how far ranks with a team of threads each are from a goal. Threads beyond the team are
-    the MPI library's."""
+    """Return how far ranks with a team of threads each are from a goal, one of GOALS. Threads
+    beyond the team are the MPI library's. node: the machine's record."""
     return GOALS[goal](ranks, team, topology_of_node(node))
 
 
 def is_out_of_reach(goal: str, ranks: Sequence[Rank], node: Json) -> bool:
-    """Tell whether no launch of these ranks can reach the goal on a machine: one that needs two
-    packages on a machine with one."""
+    """Tell whether no launch of these ranks can reach the goal on a machine: it needs two packages,
+    and the machine has one."""
     packages = {pu.package for pu in topology_of_node(node).pus}
     return goal == "far" and len(ranks) == 2 and len(packages) == 1

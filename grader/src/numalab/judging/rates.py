@@ -3,11 +3,11 @@
 A verdict on times rests on ratios; this module gives the same replicates in seconds, in GB/s and,
 where the probe ran, as a share of the speed of numalab's own loop with the same reads and writes.
 
-The share of one replicate is the probe's best repetition over the role's: a ratio of speeds, since
-both move the same bytes by the driver's count. Over all replicates it is the median with its
-interval. A role that moves fewer bytes than are counted (stores past the caches, merged loops) can
-be faster than the probe's loop; then its share is above MAX_SHARE and counts as unknown. A probe
-that is a bad loop would make shares too large in the same way. Pure functions.
+The share of one replicate is the time of the probe's best repetition over that of the role's: a
+ratio of speeds, since both move the same bytes by the driver's count. Over all replicates it is the
+median with its interval. A role that moves fewer bytes than are counted (stores past the caches,
+merged loops) can be faster than the probe's loop; then its share is above MAX_SHARE and counts as
+unknown. A slow probe would make shares too large in the same way. Pure functions.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from numalab.judging.timing_claims import best_s
 from numalab.judging.timing_state import complete, is_cut, thresholds
 
 GB = 1e9
-_ORDER = (SUBMISSION, SOLUTION, HANDOUT, PROBE)  # in which roles are shown
+_ORDER = (SUBMISSION, SOLUTION, HANDOUT, PROBE)  # the order in which roles are shown
 
-# A median share above this says that the probe's loop is not the best that the role could do.
-# Up to here it is noise.
+# A median share above this means that the probe's loop is no upper bound of the role's speed; what
+# is above 1 and not above this is noise.
 MAX_SHARE = 1.05
 
 
@@ -43,9 +43,9 @@ class ReferenceShare:
     """A role's speed as a share of the reference loop's, over replicates.
 
     Attributes:
-        median: the share; None where it is above MAX_SHARE, so that it is not known.
-        low, high: the interval's ends, which hold the share of endlessly many replicates with the
-            confidence of Rates; None where an end is not bounded or above MAX_SHARE.
+        median: the share (about 0 to 1); None where it would be above MAX_SHARE: it is not known.
+        low, high: the ends of the interval that holds the median of endlessly many replicates with
+            TimedRates.confidence; an end is None where it is not bounded or above MAX_SHARE.
         replicates: the number of replicates in which the probe ran.
     """
 
@@ -104,9 +104,9 @@ class RoleRate:
 
     Attributes:
         role: the name of the process that is compared.
-        elapsed_s: the best repetition of a replicate.
-        gb_per_s: bytes moved between cores and memory over elapsed_s; None where the driver counts
-            none, or the record is older than the count.
+        elapsed_s: the time of a replicate's best repetition.
+        gb_per_s: bytes moved between cores and memory over elapsed_s, in GB/s; None where the
+            driver counts none, or the record is older than the count.
         reference_share: the share of the reference loop's speed; None where no probe ran.
     """
 
@@ -131,16 +131,17 @@ class TimedRates:
     """Times and rates of all roles that one criterion compares.
 
     Attributes:
-        part: the kernel, or None in a lab of one kernel.
-        slow: the slow launch, where launches are compared.
-        n: the problem size of these replicates, the last one's.
-        replicates: how many have that size.
+        part: the kernel; None in a lab of one kernel.
+        slow: the slow launch; None where no launches are compared.
+        n: the problem size, that of the last replicate.
+        replicates: the number of replicates with that size, which the rates are taken from.
         confidence: that of each interval (0 to 1).
-        bytes_moved: bytes that one repetition moves, by the driver.
-        bytes_allocated: those of them that cross because a store first reads its line.
-        fits_caches: what the loop reads and writes is less than the machine's last-level caches
-            hold, so that the rate may be theirs; None where the record has no caches.
-        roles: the roles, in the order in which they are shown.
+        bytes_moved: the bytes that one repetition moves, by the driver's count.
+        bytes_allocated: those of them that are read since a store fetches its line first; 0 where
+            the record does not say.
+        fits_caches: whether the last-level caches hold what the loop reads and writes, so that the
+            rate may be theirs; None where the record has no caches.
+        roles: the rates of the roles, in the order in which they are shown.
     """
 
     part: str | None
@@ -167,7 +168,8 @@ class TimedRates:
 
     @property
     def counted_share(self) -> float:
-        """The share of the moved bytes that STREAM counts (0 to 1)."""
+        """The share of the moved bytes that STREAM counts (0 to 1). bytes_moved has to be above
+        0."""
         return 1 - self.bytes_allocated / self.bytes_moved
 
     def json_data(self) -> dict[str, Any]:
@@ -186,7 +188,7 @@ class TimedRates:
 
 
 def _inverted(middle: Middle, numerator: float) -> Middle:
-    """Return numerator / values, whose ends change places."""
+    """Return the median and interval of numerator / value; the interval's ends change places."""
     low, high = middle.low, middle.high
     return Middle(
         numerator / middle.median,
@@ -223,8 +225,8 @@ def rates_of(evidence: Evidence, roles: Sequence[str]) -> TimedRates | None:
     """Return the rates of the roles that a criterion compares, and of the probe where it ran.
 
     Args:
-        evidence: with the replicates that were taken for the criterion. Those of another size
-            than the last one are left out.
+        evidence: has the replicates that were taken for the criterion. Those of another size than
+            the last one are left out.
         roles: the roles that each replicate needs.
 
     None where no replicate is complete.
@@ -252,7 +254,8 @@ def rates_of(evidence: Evidence, roles: Sequence[str]) -> TimedRates | None:
 
 
 def _fits(node: Json, used_bytes: int) -> bool | None:
-    """Tell whether so many bytes are less than all last-level caches hold; None: not known."""
+    """Tell whether so many bytes are less than the last-level caches hold together; None: not
+    known."""
     caches = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
     if not caches:
         return None

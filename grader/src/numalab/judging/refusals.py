@@ -1,6 +1,6 @@
-"""Which criteria can't be judged on a machine that refuses a system call or file.
+"""Which criteria can't be judged on a machine that refuses a system call or a file.
 
-Pure functions over a machine's record, in which describe_node has the result of each call.
+Pure functions over a machine's record, to which describe_node writes the result of each call.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numalab.labs.declaration import Criterion, Lab
 
 @dataclass(frozen=True)
 class Loss:
-    """What is lost where a machine refuses a call.
+    """A call that a machine may refuse, and the criteria that are lost then.
 
     Attributes:
         probe: the call's name in the machine's record.
         serves: what numalab uses it for, as a clause.
-        loses: tells whether a criterion can't be judged without it.
+        loses: tells whether a criterion of a lab can't be judged without it.
     """
 
     probe: str
@@ -47,7 +47,7 @@ def _needs(probe: str) -> Callable[[Lab, Criterion], bool]:
     return lambda lab, criterion: probe in rule_of(criterion).needs
 
 
-# Calls without which criteria can't be judged. Those with a replacement are reported by doctor
+# Calls without which criteria can't be judged. Calls that have a replacement are in doctor's report
 # only.
 LOSSES = (
     Loss(
@@ -66,8 +66,9 @@ _NAMES = {"worker_memory": "access to another process's memory"}
 
 
 def loss(lab: Lab, criterion: Criterion, node: Json) -> str | None:
-    """Return why a criterion that needs a run can't be judged on a machine that refuses what it
-    needs, as a sentence; None where nothing is missing."""
+    """Return why a criterion that needs a run can't be judged on a machine, as sentences on the
+    first call that it refuses; None where it refuses nothing that the criterion needs. node: the
+    machine's record."""
     errors = refused(node)
     for lost in LOSSES:
         error = errors.get(lost.probe)

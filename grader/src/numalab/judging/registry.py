@@ -37,19 +37,20 @@ def _undefined(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionV
 
 @dataclass(frozen=True, eq=False)
 class Rule:
-    """How criteria are judged that name this rule; as a decorator it registers a function as such.
+    """A rule, which judges the criteria that name it. As a decorator it registers its judge.
 
     Attributes:
         name: the rule's name in lab.toml.
         kind: the kind of its criteria.
         runs: kinds of run whose records it reads.
-        confirmed_by: the one of them that is taken only once the others pass; None: all are taken.
+        confirmed_by: the one of `runs` that is made only once the verdict by the others is a pass;
+            None: all are made.
         needs: system calls and files that a machine must allow, by their names in a node's record,
             beside those that every run needs.
         subject: what is judged: the student's kernel; a file under which numalab's own programs
             run; or answers in a file, which need no run of a kernel.
-        has_own_control: its runs are compared with the reference solution's by a plan of its own,
-            in turns, and not once after a criterion failed.
+        has_own_control: its runs take turns with the reference solution's, by a plan of its own;
+            else the solution runs once, after a criterion has failed.
         judge_machine: returns a verdict where the machine's record alone decides, before any run;
             None where it does not. Its last argument tells whether the machine is a virtual one.
         refuse_file: returns a verdict where the file that a criterion is about can't be used,
@@ -58,7 +59,7 @@ class Rule:
         amend: returns the verdict on another criterion in the light of this one's. Its arguments
             are this criterion, its evidence and its verdict, the other criterion and its verdict.
         keys: those keys of a criterion in lab.toml that no other rule understands.
-        check: fails where lab.toml declares what the rule can't judge.
+        check: raises the table's error where lab.toml declares what the rule can't judge.
         judge: returns the verdict on a criterion by the evidence of its part.
     """
 
@@ -78,12 +79,13 @@ class Rule:
     judge: JudgeOfLab = _undefined
 
     def __call__(self, judge: Judge) -> Rule:
-        """Register a function of criterion and evidence."""
+        """Register a function of criterion and evidence, and return the rule with that judge.
+        Raises ValueError where another rule has this name."""
         return self.register_with_lab(lambda lab, criterion, evidence: judge(criterion, evidence))
 
     def register_with_lab(self, judge: JudgeOfLab) -> Rule:
-        """Register a function of lab, criterion and evidence. Raises ValueError where another rule
-        has this name."""
+        """Register a function of lab, criterion and evidence, and return the rule with that judge.
+        Raises ValueError where another rule has this name."""
         if self.name in _registered:
             raise ValueError(f"two rules are named {self.name}")
         return _registered.setdefault(self.name, replace(self, judge=judge))
@@ -103,8 +105,8 @@ _registered: dict[str, Rule] = {}  # by name; rules.py has all of them
 def take_run(
     find: Callable[[Criterion, Evidence], Run | CriterionVerdict],
 ) -> Callable[[Callable[[Criterion, Evidence, Run], CriterionVerdict]], Judge]:
-    """Let a judge get the run that `find` returns. Where `find` returns a verdict instead, since no
-    run shows anything, that is the judge's."""
+    """Return a decorator that passes the run that `find` returns to a judge. Where `find` returns a
+    verdict instead, since no run shows anything, that is the judge's."""
 
     def take(judge: Callable[[Criterion, Evidence, Run], CriterionVerdict]) -> Judge:
         def judge_run(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
@@ -117,5 +119,5 @@ def take_run(
 
 
 def registered() -> dict[str, Rule]:
-    """Return the rules that are declared so far, by name."""
+    """Return the rules that are declared so far, by name; all of them once rules.py is imported."""
     return _registered

@@ -1,4 +1,4 @@
-"""All rules, and what planner, judge and doctor ask of them."""
+"""All rules, and the questions that planner, judge and doctor have about them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ lab_modules.load_all()  # and so does each module of a lab
 
 
 def rules() -> Iterable[Rule]:
-    """Return all rules."""
+    """Return all rules, the labs' included."""
     return registered().values()
 
 
@@ -52,7 +52,7 @@ def reads(criterion: Criterion, *kinds: Kind[Any]) -> bool:
 
 
 def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
-    """Tell whether a kind of run tells anything that the lab judges of a part."""
+    """Tell whether a kind of run shows anything that the lab judges of a part."""
     return any(reads(criterion, kind) for criterion in lab.criteria_of(part))
 
 
@@ -63,13 +63,14 @@ def judges_answers(criterion: Criterion) -> bool:
 
 
 def is_local_only(criterion: Criterion) -> bool:
-    """Tell whether a virtual machine shows nothing of a criterion that this machine does not."""
+    """Tell whether all runs that a criterion is judged by are made on this machine only; false
+    where it needs none."""
     runs = rule_of(criterion).runs
     return bool(runs) and all(kind.is_local_only for kind in runs)
 
 
 def check_criterion(lab: Lab, criterion: Criterion, table: Table) -> None:
-    """Fail where no rule judges a criterion as lab.toml declares it."""
+    """Raise the table's error where no rule judges a criterion as lab.toml declares it."""
     if criterion.file is not None:
         table.choice("goal", (*declaration.FILE_KINDS, *answer_files()))
     rule = registered().get(criterion.rule)
@@ -89,6 +90,10 @@ def check_criterion(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 
 def load_labs(root: Path) -> dict[str, Lab]:
-    """Return all labs of the kit by name, in order. Raises NumalabError with the place of a
-    mistake, also where a rule can't judge what lab.toml declares."""
+    """Return all labs of an installation by name, in order. Raises NumalabError with the place of a
+    mistake, also where a rule can't judge what lab.toml declares.
+
+    Args:
+        root: the installation's folder.
+    """
     return declaration.load_labs(root, check_criterion)

@@ -1,9 +1,9 @@
-"""What the rules for answers to seeded questions share: verdicts on a file without answers, on
+"""What the rules for answers to seeded questions share: verdicts on a file without answers and on
 published answers, and the text on wrong ones.
 
-The answers that come with numalab's solution do not count for a student. Other answers that a
-student did not find can't be recognised: another student's for the same seed, or those that
-numalab's sources compute.
+The answers that come with numalab's solution do not count for a student. Others that a student did
+not work out can't be recognised: another student's for the same seed, or those that numalab's
+sources compute.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numalab.labs.seeded_answers import SeededAnswers
 
 UNIT = "wrong answers"
 _MAX_LISTED = 3
-_MANY = 5  # so many wrong answers may be another seed's
+_MANY = 5  # from so many wrong answers on they may belong to another seed
 Answer = TypeVar("Answer")
 
 
@@ -35,15 +35,16 @@ Question = TypeVar("Question", bound=Keyed)
 
 
 def none_given(criterion: Criterion, count: int, command: str) -> CriterionVerdict:
-    """Return the verdict on a file without answers. command: the command that asks the
-    questions."""
+    """Return the verdict on a file without answers. count: the number of questions; command: the
+    command that asks them."""
     assert criterion.file is not None
     why = f"{criterion.file.name} answers none of the {count} questions: {command} asks them."
     return judge_value(criterion, float(count), why, UNIT)
 
 
 def are_published(answers: SeededAnswers[Answer], published_seed: int, evidence: Evidence) -> bool:
-    """Tell whether a student hands in the answers that come with numalab's solution."""
+    """Tell whether a student hands in answers for the seed of those that come with numalab's
+    solution."""
     return answers.seed == published_seed and evidence.variant == SUBMISSION
 
 
@@ -63,8 +64,12 @@ def list_mistakes(
     mistaken: Sequence[Question],
     mistake: Callable[[Question, Answer], str | None],
 ) -> str:
-    """Return the questions with wrong answers, and the known mistakes, in words; never the correct
-    answers."""
+    """Return the questions with wrong answers in words, and the known mistakes; never the correct
+    answers.
+
+    Args:
+        mistake: returns which known mistake leads to an answer, or None.
+    """
     told = []
     for question in mistaken[:_MAX_LISTED]:
         given = answers.given[question.key]
@@ -76,5 +81,6 @@ def list_mistakes(
 
 
 def are_many(answers: SeededAnswers[Answer], mistaken: Sequence[Question]) -> bool:
-    """Tell whether there are so many wrong answers that they may be another seed's."""
+    """Tell whether so many answers are wrong that they may belong to another seed. mistaken: the
+    questions that are not answered correctly; those without an answer don't count."""
     return sum(answers.given[question.key] is not None for question in mistaken) >= _MANY

@@ -10,7 +10,7 @@ replicate share the luck of its processes, so they are worked into one number th
 never counted one by one (levels of repetition: Kalibera and Jones). Magnitudes would save a
 fifth of the replicates at best, and would ask for symmetry, which other load breaks.
 
-**Definition.** Under the null hypothesis that the claim is false, a sign is +1 with probability
+**Definition.** Under the null hypothesis that the claim is false a sign is +1 with probability
 at most 1/2, whatever came before. A gambler who stakes a share s of the capital on +1 multiplies
 it by 1+s or 1-s. The e-value is the capital averaged over stakes that are Beta(A, B) distributed
 on [0, 1]; for k signs +1 among n
@@ -18,18 +18,18 @@ on [0, 1]; for k signs +1 among n
     E(k, n) = integral of (1+s)^k (1-s)^(n-k) s^(A-1) (1-s)^(B-1) ds / Beta(A, B)
             = sum over j of binomial(k, j) Beta(j + A, n - k + B) / Beta(A, B)
 
-The opposite is put to the test in the same way, with signs of its own: E(losses, n). A loss is
-a replicate that speaks against the claim. Where what speaks for it has to clear a higher bar, a
-replicate may be neither.
+The opposite is tested in the same way, with signs of its own: E(losses, n). A loss is a replicate
+that speaks against the claim. Where the limit for speaking for it is stricter, a replicate may be
+neither.
 
-**A sign that can't be known** makes the count begin anew behind it. To leave out just that one
-would leave out the slow: repetitions are cut off when they take too long, and what is asked for
-may have changed since.
+**A sign that can't be known** makes the count begin anew behind it. To leave out that one alone
+would leave out slow replicates: repetitions are cut off when they take too long, and what a pass
+requires may have changed since.
 
 **Guarantee.** Under the null the expected capital after the next sign is at most the capital
 before it, for each stake and so for their average: a nonnegative supermartingale that starts at
-1. By Ville's inequality it ever reaches 1/alpha with probability at most alpha. So one may look
-after every replicate, stop when one likes, and go on another day. Of one criterion of one
+1. By Ville's inequality it ever reaches 1/alpha with probability at most alpha. So one may test
+after every replicate, stop at any time, and continue on another day. For one criterion of one
 program, graded until it is decided:
 
 - if in every replicate, whatever came before, the chance of a win is at most 1/2, it is decided
@@ -37,22 +37,22 @@ program, graded until it is decided:
 - if in every replicate the chance of a loss is at most 1/2, it is decided "below" with
   probability at most 1/e_to_fail.
 
-Each criterion is a draw of its own, and so is each program that is another one. It is about
-these very binaries (where their code happens to lie is part of them) under the load of these
-gradings. What is required is that neither side gains from what was observed before: start order and
-order of repetitions are drawn anew in each replicate, and the processes are new. What a machine
-does to one program and not to the other for many replicates on end is not drawn anew: then the
-statement is about the node as it was.
+These probabilities are for each criterion, and for each program that differs. They are about these
+very binaries (the addresses of their code are part of them) under the load of these gradings. They
+require that neither side gains from what was observed before: start order and order of repetitions
+are drawn anew in each replicate, and the processes are new. What a machine does to one program and
+not to the other for many replicates in a row is not drawn anew: then the statement is about the
+machine as it was.
 
 **Interval.** The median ratio is above x wherever E counted with the signs "ratio > x" reaches
-1/alpha. The ratios that are rejected on neither side are an interval for the median that holds at
-all looks at once (Howard and Ramdas), with error at most alpha on each side. It is made of the
-same e-values, so it leaves the ratio that a pass asks for on one side as soon as, and only when,
+1/alpha. The ratios that are rejected on neither side are an interval for the median that holds for
+all numbers of replicates at once (Howard and Ramdas), with error at most alpha on each side. It is
+made of the same e-values, so it excludes the ratio that a pass requires as soon as, and only when,
 the claim is decided at the interval's own level.
 
-**Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from what is asked
-for: 5, 8 and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes
-7, 9 and 13; for a sign that is right in 8 of 10 replicates both take as long.
+**Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from the limit: 5, 8
+and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes 7, 9 and
+13; for a sign that is +1 in 8 of 10 replicates both take equally long.
 
 Sources: J. Ville, "Etude critique de la notion de collectif", 1939; G. Shafer, "Testing by
 betting", J. R. Stat. Soc. A 184 (2021); A. Ramdas et al., "Game-theoretic statistics and safe
@@ -85,8 +85,8 @@ _LARGEST_LOG = math.log(sys.float_info.max)
 
 @cache
 def log_e_value(wins: int, count: int) -> float:
-    """Return the natural logarithm of e_value, for any number of signs. Raises ValueError where
-    wins are not among count.
+    """Return the natural logarithm of e_value, for any number of signs. Raises ValueError unless
+    0 <= wins <= count.
 
     All terms of the sum are positive, and each follows from the one before by a quotient of small
     numbers; so no digits cancel, and of count signs about count rounding errors are left.
@@ -119,12 +119,12 @@ def e_value(wins: int, count: int) -> float:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The e-values that decide.
+    """The e-values that decide, each the inverse of a risk alpha.
 
     Attributes:
-        e_to_pass: at which a claim counts as shown.
-        e_to_fail: at which its opposite does.
-        interval: at which each end of an interval excludes a ratio.
+        e_to_pass: that at which a claim counts as shown.
+        e_to_fail: that at which its opposite counts as shown.
+        interval: that at which either end of an interval excludes a ratio.
     """
 
     e_to_pass: float
@@ -144,18 +144,19 @@ QUICK = Thresholds(e_to_pass=20.0, e_to_fail=20.0, interval=20.0)  # alpha 0.05 
 
 
 def least_signs(threshold: float) -> int:
-    """Return the number of signs that reach an e-value where all agree."""
+    """Return the least number of signs that reach an e-value where all agree."""
     return next(count for count in itertools.count(1) if e_value(count, count) >= threshold)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a sequence of signs has shown.
+    """The decision by a sequence of signs.
 
     Attributes:
-        reached: that a win is likelier than not ("above"), that a loss is ("below"), or neither
-        yet. signs: the number of signs that count, up to the one that decided.
-        wins, losses: how many of them are; a sign may be neither.
+        reached: "above": a win is likelier than not; "below": a loss is; None: neither is shown
+            yet.
+        signs: the number of signs that count, up to the one that decided.
+        wins, losses: how many of these are wins and losses; a sign may be neither.
     """
 
     reached: Literal["above", "below"] | None
@@ -165,17 +166,17 @@ class Decision:
 
     @property
     def e_for(self) -> float:
-        """The evidence that a win is likelier than not."""
+        """The e-value for a win being likelier than not."""
         return e_value(self.wins, self.signs)
 
     @property
     def e_against(self) -> float:
-        """The evidence that a loss is likelier than not."""
+        """The e-value for a loss being likelier than not."""
         return e_value(self.losses, self.signs)
 
     @property
     def all_agree(self) -> bool:
-        """Tell whether all signs are wins, or all are losses; true where there are none."""
+        """Whether all signs are wins, or all are losses; true where there are none."""
         return self.wins == self.signs or self.losses == self.signs
 
 
@@ -196,12 +197,14 @@ def _reaches(wins: int, count: int, threshold: float) -> bool:
 def decide_stepwise(
     signs: Sequence[bool | None], thresholds: Thresholds, losses: Sequence[bool] | None = None
 ) -> list[Decision]:
-    """Return what is known after each sign, up to the first that decides.
+    """Return the decision after each sign, up to the first that decides; empty: there are no signs.
 
     Args:
-        signs: whether each replicate is a win; None where that can't be known, and the count begins
+        signs: whether each replicate is a win; None: that can't be known, and the count begins
             anew.
-        losses: whether each is a loss; left out: each that is no win.
+        losses: whether each replicate is a loss; None: each that is no win.
+
+    Raises ValueError where there are not as many losses as signs.
     """
     against = [not sign for sign in signs] if losses is None else losses
     count = wins = lost = 0
@@ -226,7 +229,7 @@ def decide_stepwise(
 
 
 def decide(signs: Sequence[bool | None], thresholds: Thresholds) -> Decision:
-    """Return what signs show, up to the first that decides."""
+    """Return the decision by all signs, or by those up to the first that decides."""
     return (decide_stepwise(signs, thresholds) or [UNDECIDED])[-1]
 
 
@@ -237,8 +240,8 @@ def interval(
     that are rejected on neither side. An end is None where it is not bounded yet.
 
     Args:
-        upper_bounds: which of the ratios are upper bounds, and so bound nothing from below; left
-            out: none.
+        upper_bounds: whether each ratio is an upper bound, and so bounds nothing from below; empty:
+            none is.
     """
     size = len(ratios)
     count = _least_wins(size, thresholds.interval)

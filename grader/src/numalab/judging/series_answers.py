@@ -1,4 +1,4 @@
-"""How a kernel answered the series that a driver drew, counted by kind. Pure functions."""
+"""A kernel's answers to the series that a driver drew, counted by kind. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 
 from numalab.evidence.run_formats import DrawnSeries
 
-# The share by which a number of stops, or the time that they take, may be off. The driver that
-# draws the series checks results with the same one; a record has no place for it.
+# The share of the right figure by which a number of stops, or the time that they take, may be off.
+# The driver that draws the series uses the same one; a record has no field for it.
 TOLERANCE = 0.1
 
 Answer = Literal["right", "wrong", "open"]
@@ -20,13 +20,13 @@ _meanings: dict[str, str] = {}
 
 
 def describe_kinds(meanings: Mapping[str, str]) -> None:
-    """Register what kinds of series are about, by the names that a driver gives them, in the order
+    """Register the meanings of kinds of series, by the names that a driver gives them, in the order
     in which they are shown."""
     _meanings.update(meanings)
 
 
 def meaning_of(kind: str) -> str:
-    """Return what a kind of series is about, else its name."""
+    """Return the meaning of a kind of series; its name where none is registered."""
     return _meanings.get(kind, kind)
 
 
@@ -35,9 +35,9 @@ def _is_close(answer: int, truth: int) -> bool:
 
 
 def answer_of(series: DrawnSeries) -> Answer:
-    """Tell whether a kernel's answer to a series is right.
+    """Return whether a kernel's answer to a series is right, wrong, or leaves it open.
 
-    The answer is either a verdict on two programs, where 0 leaves it open, or two figures about
+    The answer is either a verdict on two programs, where 0 leaves it open, or several figures about
     stops, each of which may be off by TOLERANCE.
     """
     if len(series.truth) > 1:
@@ -50,7 +50,7 @@ def answer_of(series: DrawnSeries) -> Answer:
 
 @dataclass(frozen=True)
 class KindCount:
-    """How many series of one kind were answered right, wrong, or left open."""
+    """The numbers of series of one kind that were answered right, wrong, or left open."""
 
     kind: str
     answers: Counter[Answer]
@@ -61,7 +61,8 @@ class KindCount:
 
 
 def count_kinds(series: Sequence[DrawnSeries]) -> list[KindCount]:
-    """Count answers by kind, in the order of describe_kinds; other kinds come last, by name."""
+    """Count answers by kind, in the order of describe_kinds; unregistered kinds come last, by
+    name."""
     known = list(_meanings)
     by_kind: dict[str, Counter[Answer]] = {}
     for drawn in series:

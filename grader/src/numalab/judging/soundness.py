@@ -1,4 +1,4 @@
-"""What evidence can be judged: runs that came to their end, and results that are correct.
+"""Which evidence can be judged: runs that came to their end, and results that are correct.
 
 Also the verdicts where that is not so, and the verdict by a value and its bounds. Pure functions.
 """
@@ -25,13 +25,13 @@ def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
 
 
 def node_refuses_tracing(evidence: Evidence) -> bool:
-    """Tell whether no worker can be traced on this machine, since the solution's can't be
-    either."""
+    """Tell whether this machine lets no worker be traced: it refused the solution's, too."""
     return any(run.outcome.status == "untraceable" for run in evidence.runs_of(TRACE, SOLUTION))
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
-    """Yield how each run of the kernel ended. A time limit met while it was timed is no bad end."""
+    """Yield how each run of the kernel ended. Left out are replicates in which it met the time
+    limit, and runs that could not be traced where node_refuses_tracing."""
     blameless = "untraceable" if node_refuses_tracing(evidence) else None
     yield from (check.outcome for check in evidence.runs_of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence) if run.outcome.status != blameless)
@@ -41,8 +41,8 @@ def outcomes(evidence: Evidence) -> Iterator[Outcome]:
 
 
 def timed_out(replicate: TimedRound) -> bool:
-    """Tell whether the submission met the time limit while it was timed. It came to its end in
-    every smaller run, so it is slow and need not be incorrect."""
+    """Tell whether the submission met the time limit while it was timed. Since it came to its end
+    in every smaller run, it is slow and need not be incorrect."""
     return (
         SUBMISSION in replicate.roles and replicate.roles[SUBMISSION].outcome.status == "timed_out"
     )
@@ -53,8 +53,8 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
-    """Yield the results of each run, with n and the number of ranks, or None where a run has
-    none."""
+    """Yield the results of each run of the kernel, the problem size n, and the number of ranks;
+    None of either: the run has none."""
     for kind in (CHECK, *KERNEL_RUNS):
         for run in evidence.runs_of(kind):
             yield from run.all_results
@@ -75,7 +75,7 @@ def has_mistake(results: Results) -> bool:
 
 
 def is_sound(evidence: Evidence) -> bool:
-    """Tell whether the kernel was built, came to its end in each run, and each result was
+    """Tell whether the kernel was built, came to its end in each run so far, and each result was
     correct."""
     return (
         evidence.build.status == "ok"
@@ -86,8 +86,8 @@ def is_sound(evidence: Evidence) -> bool:
 
 
 def mistake_origin(lab: Lab, results: Results) -> str:
-    """Return where the first wrong result is: a function of the contract, else its array; empty:
-    not known."""
+    """Return where the first wrong result comes from: a function of the contract, else its array;
+    empty: no element is wrong."""
     first = results.first_mismatch
     if first is None:
         return ""
@@ -95,7 +95,8 @@ def mistake_origin(lab: Lab, results: Results) -> str:
 
 
 def end_origin(lab: Lab, outcome: Outcome) -> str:
-    """Return where a run ended early: a function of the contract, else of MPI; empty: not known."""
+    """Return where a run ended early: a function of the contract, else one of MPI; empty: not
+    known."""
     phase = str(outcome.detail.get("doing", ""))
     return phase if phase in lab.functions else mpi_function(outcome)
 
@@ -128,8 +129,8 @@ def cause_of(outcome: Outcome) -> Cause:
 
 
 def met_limits(outcome: Outcome, evidence: Evidence) -> str:
-    """Return a sentence on the machine's limits where a process may have met one of them, which its
-    end does not tell; else empty."""
+    """Return a sentence on the machine's limits, with a space before it, where a process may have
+    met one of them, which its end does not tell; else empty."""
     is_ended = outcome.status == "crashed" and outcome.detail["signal"] in ENDING
     return limits_sentence(evidence.node.get("limits", ())) if is_ended else ""
 
@@ -137,7 +138,8 @@ def met_limits(outcome: Outcome, evidence: Evidence) -> str:
 def unusable(
     criterion: Criterion, outcome: Outcome, evidence: Evidence, which: str = ""
 ) -> CriterionVerdict:
-    """Return the verdict where a run that the criterion needs did not come to its end.
+    """Return the verdict where a run that the criterion needs did not come to its end: a failure,
+    an error where it was numalab's fault, or inconclusive where it was interrupted.
 
     On a virtual machine, which is slow and small, a time or memory limit is an error and no
     failure.
@@ -165,8 +167,8 @@ NOT_TRACED = (
 def missing_runs(
     criterion: Criterion, evidence: Evidence, runs: Sequence[KernelRun]
 ) -> CriterionVerdict | None:
-    """Return the verdict where runs that a criterion needs are missing or came to a bad end; or
-    None."""
+    """Return the verdict where runs that a criterion needs are missing or ended early; or None.
+    What is missing is explained by any other run of the kernel that ended early."""
     bad = first_bad(run.outcome for run in runs)
     if bad is not None and bad.status == "untraceable" and node_refuses_tracing(evidence):
         return verdict_on(criterion, "not_gradable", "not_visible_here", NOT_TRACED)
@@ -203,7 +205,8 @@ def not_measured(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def held_up(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Return the inconclusive verdict where the machine paused in the runs that decide it."""
+    """Return the inconclusive verdict where the machine paused in the runs that decide a criterion.
+    Evidence.is_held_up has to be true."""
     return verdict_on(criterion, "inconclusive", "node_paused", explain.pauses(evidence.left_out))
 
 
@@ -216,11 +219,11 @@ def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[
 def judge_value(
     criterion: Criterion, value: float, why: str, unit: str, missed: Cause = "missed"
 ) -> CriterionVerdict:
-    """Return a pass or a failure by the criterion's bounds. NaN fails.
+    """Return a pass or a failure by the criterion's bounds. NaN fails where there is a bound.
 
     Args:
         value: what was measured, in `unit`.
-        why: the sentence of either.
+        why: the reason, of a pass as of a failure.
         missed: the cause of a failure.
     """
     passed = (criterion.at_least is None or value >= criterion.at_least) and (

@@ -1,5 +1,5 @@
-"""The rules for stores: which cache lines several threads write, and whether counters are where a
-kernel says. Pure functions."""
+"""The rules for stores: which cache lines several threads write, and whether counters are where the
+kernel's function slots says. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalab.judging.soundness import judge_value, missing_runs, unusable
 from numalab.judging.verdict import CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import Criterion
 
-# Of the elements: so many stores may have no note before nothing is said of the others.
+# The stores per key that may go unnoted; with more nothing is said of the others.
 MOST_LOST = 0.01
 
 _ROOM_QUESTION = "Is there room for a block of each of any number of threads?"
@@ -30,7 +30,7 @@ def is_unnoted(evidence: Evidence) -> bool:
 
 
 def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdict:
-    """Return the run that shows the kernel's stores, or the verdict where none does."""
+    """Return the run that shows the kernel's stores, or the verdict where none can be judged."""
     if evidence.race_refused is not None:
         why = f"Stores are noted as data races are looked for. {evidence.race_refused}"
         return verdict_on(criterion, "fail", "not_built", why)
@@ -76,7 +76,8 @@ def _overrun_text(threads: int, overrun: Overrun) -> str:
 
 
 def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
-    """Add the most common cause to a crash with four threads or more where all checks end well."""
+    """Return the verdict, where it is on a crash in the run that notes stores while all checks came
+    to their end, with the number of threads and the most common cause added."""
     run = next((run for run in evidence.runs_of(STORES) if not run.outcome.ok), None)
     checks = evidence.runs_of(CHECK)
     came_through = checks and all(check.outcome.ok for check in checks)
@@ -87,8 +88,8 @@ def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionV
 
 
 def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
-    """Return what slots reported in timed runs, after the last repetition, and the number of keys
-    that were counted."""
+    """Return for each timed run of the submission what slots reported after the last repetition,
+    and the number of keys that were counted."""
     return [
         (role.slots, replicate.n)
         for replicate in evidence.runs_of(TIMED_ROUND)
@@ -98,8 +99,8 @@ def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
 
 
 def _idle(run: Stores) -> str | None:
-    """Return a sentence on threads that do not count, or None. They would hide shared lines: one
-    thread alone has none."""
+    """Return a sentence on threads that do not count, or None. They would hide shared lines: a
+    thread that counts alone has none."""
     if run.counting_threads >= run.threads:
         return None
     return (
@@ -125,7 +126,8 @@ def _worst_line(run: Stores) -> str:
 @Rule("no_shared_lines", runs=(STORES,))
 @take_run(_noted)
 def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
-    """Measure the stores per key that go to a cache line which another thread writes more."""
+    """Measure the stores per key that go to a cache line which another thread writes more often.
+    Where timed runs have more keys counted in such lines, these count."""
     idle = _idle(run)
     if idle is not None:
         return verdict_on(criterion, "fail", "missed", idle)
@@ -164,7 +166,7 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> Cr
 
 
 def _untrue(run: Stores) -> str | None:
-    """Return a sentence on what slots reports that can't be true, or None."""
+    """Return a sentence on a report of slots that can't be true, or None."""
     slots, threads = run.slots, run.threads
     if slots.count < threads:
         return (
@@ -200,7 +202,8 @@ def _untrue(run: Stores) -> str | None:
 
 
 def _team_slots_fault(run: Stores) -> str | None:
-    """Return a sentence on slots that are wrong with another number of threads only, or None."""
+    """Return a sentence on reports of slots that are wrong with another number of threads only, or
+    None."""
     if run.counting_threads < run.threads or _untrue(run) is not None:
         return None
     for team in run.teams:
@@ -220,8 +223,8 @@ def _team_slots_fault(run: Stores) -> str | None:
 
 
 def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
-    """Return the verdict where the kernel goes wrong with some number of threads, in its own memory
-    or in what it counts; or None."""
+    """Return the failure where the kernel goes wrong with some number of threads, in the memory
+    that it writes or in what it counts; or None. run: one that notes stores."""
 
     def failed(why: str) -> CriterionVerdict:
         return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")
@@ -248,7 +251,7 @@ def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> Criter
 
 
 def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
-    """Return a sentence on slots that are wrong in timed runs only, or None."""
+    """Return a sentence on reports of slots that are wrong in timed runs only, or None."""
     for slots, _ in _timed(evidence):
         has_mistake = (
             slots.bad_lengths or slots.unreadable or slots.on_stack or not slots.sums_right
@@ -265,7 +268,7 @@ def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
 @Rule("slots_true", runs=(STORES,))
 @take_run(_noted)
 def slots_true(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
-    """Measure the share of the keys that were counted where slots points."""
+    """Measure the share of the keys that were counted where slots points (0 to 1)."""
     wrong = _idle(run) or _untrue(run) or _untrue_when_timed(run, evidence)
     if wrong is not None:
         return verdict_on(criterion, "fail", "missed", wrong)
@@ -283,8 +286,8 @@ def slots_true(criterion: Criterion, evidence: Evidence, run: Stores) -> Criteri
 @Rule("slots_apart", runs=(STORES,))
 @take_run(_noted)
 def slots_apart(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
-    """Measure the bytes from one thread's counters to the next, in cache lines. The keys have to be
-    counted there: other blocks could be anywhere."""
+    """Measure the largest distance from one thread's counters to the next, in cache lines. The keys
+    have to be counted there: blocks that are not used could be anywhere."""
     wrong = _idle(run) or _untrue(run)
     if wrong is None and run.slots.stores < (1 - MOST_LOST) * run.n:
         wrong = "The keys were not counted where slots points."

@@ -1,9 +1,9 @@
-"""Sentences for a student whose work disturbs numalab's own processes, on purpose or by
-accident."""
+"""Sentences for students whose work disturbs numalab's own processes, on purpose or by accident.
+Pure functions."""
 
 from __future__ import annotations
 
-# What a kernel can do in its own process that disturbs the monitor.
+# Behind why the monitor could not go on: what a kernel can do in its own process that disturbs it.
 TAMPERING = (
     "Something in yours changes what the kit needs of its process. Leave as they are: limits "
     "(setrlimit), rights (prctl, setuid, seccomp), open files, memory that is not yours, other "
@@ -13,8 +13,9 @@ WORKS_WITH_NUMALABS = "With a kernel of its own in the same place it could."
 
 
 def other_process_failed(role: str, ending: str) -> str:
-    """Say that numalab's program in a role did not come to its end beside the submission, and does
-    beside numalab's kernel. ending: how it ended."""
+    """Return the reason of a failure where numalab's process in a role did not come to its end
+    while the submission was timed, and does with numalab's kernel in the submission's place.
+    ending: how it ended, as sentences."""
     return (
         f"While it was timed, the kit's own {role} did not come to its end: {ending} With another "
         "kernel of the kit's in the place of yours it does. Whatever yours does to other "
@@ -23,7 +24,8 @@ def other_process_failed(role: str, ending: str) -> str:
 
 
 def launch_failed(ending: str) -> str:
-    """Say the same of numalab's program under a student's launch."""
+    """Return the reason of a failure where numalab's program does not come to its end under a
+    student's launch, and does under numalab's. ending: how it ended, as sentences."""
     return (
         "Under your launch the kit's program does not come to its end, and under the kit's own it "
         f"does: {ending}"
@@ -31,7 +33,8 @@ def launch_failed(ending: str) -> str:
 
 
 def monitor_lost(ending: str) -> str:
-    """Say that the monitor ended while it observed the kernel. ending: how it ended."""
+    """Return the reason of a failure where the monitor ended while it observed the kernel. ending:
+    how it ended, as a clause."""
     return (
         f"While the kit looked at the kernel, {ending}. With a kernel of its own in the same place "
         "that does not happen. A kernel sends no signals to other processes, changes none of their "

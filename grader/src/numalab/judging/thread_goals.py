@@ -2,7 +2,7 @@
 
 A placement file has lines KEY=VALUE, environment variables of the OpenMP runtime; numalab sets the
 number of threads. It is judged by where the threads of numalab's own program may run, never by its
-text. Pure functions.
+text. `node` is a machine's record. Pure functions.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ CLOSE_THREADS = 4
 
 
 def team_of(goal: str, node: Json) -> int:
-    """Return the number of threads of a goal: one per NUMA node, package or core, or of threads
-    that are to be close four, or fewer where a package has fewer cores."""
+    """Return the number of threads that a goal is for: one per NUMA node, package, core or required
+    core; of threads that are to be close CLOSE_THREADS, or as many as a package has cores."""
     topology = topology_of_node(node)
     if goal == "spread":
         return len(set(topology.numa_node.values()))
@@ -41,7 +41,12 @@ def team_of(goal: str, node: Json) -> int:
 
 @dataclass(frozen=True)
 class _Units:
-    """The units that a goal counts: the unit of each PU, and what a unit is called."""
+    """The units that a goal counts.
+
+    Attributes:
+        unit_of: the number of the unit of each PU.
+        singular, plural: the name of a unit.
+    """
 
     unit_of: Mapping[int, int]
     singular: str
@@ -49,8 +54,8 @@ class _Units:
 
 
 def _units(goal: str, team: int, topology: Topology) -> _Units:
-    """Return the units of a goal. Threads are close on one NUMA node if it has cores for the team,
-    else on one package."""
+    """Return the units of a goal. Threads are close on one NUMA node if one has cores for the whole
+    team, else on one package."""
     if goal == "full":
         return _Units(topology.core, "core", "cores")
     room = max(topology.cores_in(topology.numa_node).values())
@@ -60,7 +65,7 @@ def _units(goal: str, team: int, topology: Topology) -> _Units:
 
 
 def only_unit(goal: str, node: Json) -> str | None:
-    """Return the name of a goal's unit where the machine has a single one, so that any placement
+    """Return the name of a goal's unit where the machine has only one of it, so that any placement
     reaches the goal; else None."""
     if goal in CORE_GOALS:
         return None
@@ -70,11 +75,11 @@ def only_unit(goal: str, node: Json) -> str | None:
 
 @dataclass(frozen=True)
 class Reached:
-    """How far threads or ranks are from a goal.
+    """The distance of threads or ranks from a goal.
 
     Attributes:
-        misplaced: the number of threads or ranks that are not where the goal has them.
-        why: a sentence.
+        misplaced: the number of threads or ranks that are not where the goal requires them.
+        why: the reason, as a sentence.
         is_by_cores: all that is misplaced is so only by the cores that the OpenMP runtime chose
             among those that it was given.
     """
@@ -85,14 +90,15 @@ class Reached:
 
 
 def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[int, int]) -> str:
-    """Return the clause that nothing binds the loose threads, where they may run on all PUs."""
+    """Return a clause that nothing binds the loose threads, where some thread may run on all PUs;
+    else empty."""
     if not any(set(thread.allowed_pus) == set(unit_of) for thread in threads):
         return ""
     return ": nothing binds " + ("it" if len(loose) == 1 else "them")
 
 
 def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) -> Reached:
-    """Judge a goal of one thread in each unit, which it may not leave."""
+    """Judge a goal of threads that have a unit each, which they may not leave."""
     unit_of, one, many = units.unit_of, units.singular, units.plural
     loose: list[int] = []
     holders: dict[int, list[int]] = {}
@@ -121,7 +127,7 @@ def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) ->
 
 
 def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reached:
-    """Judge a goal of all threads in one unit."""
+    """Judge a goal of all threads in one unit, with a PU for each."""
     unit_of, one, many = units.unit_of, units.singular, units.plural
     held = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
     inside = Counter(unit for of_thread in held for unit in of_thread if len(of_thread) == 1)
@@ -146,7 +152,7 @@ def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reac
 
 
 def _single_cores(threads: Sequence[Thread], required: Sequence[frozenset[int]]) -> Reached:
-    """Judge a goal of one thread on each of the required cores."""
+    """Judge a goal of one thread on each of the required cores. required: the PUs of each."""
     holders: dict[frozenset[int], list[int]] = {}
     loose, outside = [], []
     for thread in threads:
@@ -186,7 +192,8 @@ GOALS: dict[str, Callable[[Sequence[Thread], Topology, _Units], Reached]] = {
 
 
 def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json) -> Reached:
-    """Return how far the threads of a team are from a goal."""
+    """Return how far the threads of a team are from a goal. threads: those of numalab's program; if
+    there are more than the team has, the first ones count."""
     if len(threads) < team:
         missing = team - len(threads)
         return Reached(missing, f"The program runs with {len(threads)} threads instead of {team}.")
@@ -201,9 +208,8 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
 
 @dataclass(frozen=True)
 class TimedTeam:
-    """Two placements of a team with as many threads as a NUMA node has cores, each on a core of its
-    own. They differ in nothing but the memories that serve them: neither in the number of threads
-    nor in what the PUs of a core share.
+    """Two placements of a team, each thread on a core of its own. They differ only in the memories
+    that serve them: neither in the number of threads nor in what the PUs of a core share.
 
     Attributes:
         single_node: the PUs of each thread, all on one NUMA node.
@@ -219,8 +225,9 @@ class TimedTeam:
 
 
 def timed_team(node: Json) -> TimedTeam:
-    """Return numalab's two placements on a machine. They name PUs, since a runtime may take other
-    units for cores (machines/announced.py)."""
+    """Return numalab's two placements on a machine, with as many threads as the smallest NUMA node
+    has cores. They name PUs, since a runtime may take other units for cores
+    (machines/announced.py)."""
     topology = topology_of_node(node)
     by_node: dict[int, list[Pus]] = {}
     for core in units_of(topology, "core"):
@@ -231,6 +238,7 @@ def timed_team(node: Json) -> TimedTeam:
 
 
 def environment_of(places: Sequence[Pus]) -> dict[str, str]:
-    """Return the variables that put a thread on each place, in order, under any OpenMP runtime."""
+    """Return the environment variables that put a thread on each place, in order, under any OpenMP
+    runtime. places: the PUs of each."""
     lists = ("{" + ",".join(map(str, pus)) + "}" for pus in places)
     return {"OMP_PLACES": ",".join(lists), "OMP_PROC_BIND": "close"}

@@ -1,4 +1,4 @@
-"""The rules for where threads are: by a kernel's answers, and by placement files. Pure
+"""The rules for the places of threads: by a kernel's answers, and by placement files. Pure
 functions."""
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from numalab.labs.goals import CORE_GOALS
 
 
 def _no_numa_node(language: str) -> str:
-    """Return what a NUMA node of -1 may come from, with a space before it."""
+    """Return where an answer of NUMA node -1 may come from, in sentences with a space before
+    each."""
     asked = "Which of its functions was asked"
-    if language == "fortran":  # the PU goes in by address unless told
+    if language == "fortran":  # which passes the PU by address unless VALUE is declared
         asked += ", and did it get the PU by value"
     return (
         " -1 is no NUMA node: the handout says it, and so does libnuma where it knows none. Is the "
@@ -32,7 +33,7 @@ def _no_numa_node(language: str) -> str:
 
 @Rule("located", runs=(LOCATE,))
 def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the wrong answers to which PU and NUMA node a thread is on."""
+    """Count the answers on a thread's PU and NUMA node that are wrong."""
     missing = missing_runs(criterion, evidence, evidence.runs_of(LOCATE))
     if missing:
         return missing
@@ -69,7 +70,8 @@ def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) -> str:
-    """Return the worst placement's reason, and how the file does under each other runtime."""
+    """Return the reason of the worst placement, and whether the file passes under each other
+    runtime. reaches: the runs, each with its placement."""
     alike = [run.runtime for run, reach in reaches if reach == worst]
     why = f"Under {words.listed(alike)}: {worst.why[:1].lower()}{worst.why[1:]}"
     for run, reach in reaches:
@@ -80,7 +82,8 @@ def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]
 
 @Rule("binding", runs=(BINDING,), needs=("sched_setaffinity",), subject="file")
 def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the threads that a placement file puts in the wrong place; the worst runtime counts."""
+    """Count the threads that a placement file puts in the wrong place; the runtime with the most
+    counts."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
@@ -100,7 +103,7 @@ def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return not_measured(criterion, evidence)
     bad = next((run for run in runs if not run.outcome.ok), None)
     if bad is not None:
-        # The kit's own kernel ran, so what ended it is the runtime, or the kit.
+        # Numalab's own kernel ran, so the runtime or numalab ended it.
         why = f"Under {bad.runtime}: {explain.outcome(bad.outcome, evidence.language)}"
         if bad.outcome.status == "exited":
             return verdict_on(criterion, "fail", "exited", why)

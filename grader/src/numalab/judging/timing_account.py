@@ -43,15 +43,15 @@ Stopped = Literal[
 
 @dataclass(frozen=True)
 class Side:
-    """The side of a claim that is shown.
+    """The side of a claim that a report shows.
 
     Attributes:
-        margins: the factor by which each replicate met it.
+        margins: the factor by which each replicate met the limit.
         cut: per replicate, whether the margin is an upper bound.
-        decisions: what was known after each replicate, up to the one that decided.
-        good, bad: the name of each half of the margins, above 1 and below.
-        holds, fails: what the submission is if the claim is true, and if it is not.
-        is_floor: the side on which a submission is too fast.
+        decisions: the decision after each replicate, up to the one that decided.
+        good, bad: words for a margin above 1, and for one below.
+        holds, fails: words for a submission if the claim is true, and if it is not.
+        is_floor: it is the side on which a submission is too fast.
     """
 
     margins: tuple[float, ...]
@@ -69,7 +69,8 @@ class Side:
 
 
 def side_shown(state: TimingState) -> Side:
-    """Return the side to show: of two one that failed or is open, else that with less margin."""
+    """Return the side to show: of two one that failed, else one that is undecided; of sides that
+    are alike the one with the smaller median margin."""
     ceiling = Side(
         state.margins, state.cut, state.decisions, "fast enough", "too slow",
         "as fast as is asked for", "not as fast as is asked for", is_floor=False,
@@ -87,13 +88,15 @@ def side_shown(state: TimingState) -> Side:
 
 @dataclass(frozen=True)
 class TimingAccount:
-    """What is reported about a criterion that was timed.
+    """The account of a criterion that was timed.
 
     Attributes:
+        verdict: that on this machine.
         required: the speed that a pass requires; None where no replicate is complete.
         stopped_because: why no further replicate was taken.
         left_out: replicates that do not count.
-        rates: times and memory rates of the roles that are compared.
+        rates: times and memory rates of the roles that are compared; None where no replicate is
+            complete.
     """
 
     criterion: Criterion
@@ -106,24 +109,25 @@ class TimingAccount:
 
     @property
     def is_effect_lost(self) -> bool:
-        """Tell whether noise hides the effect that a speedup needs."""
+        """Whether the criterion is undecided since noise hides the effect that a speedup needs."""
         is_open = self.verdict.status == "inconclusive"
         return is_open and self.required is not None and self.required.is_lost
 
     @property
     def side(self) -> Side:
-        """The side of the claim that is shown."""
+        """The side of the claim to show."""
         return side_shown(self.state)
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """The interval of the median margin that is shown; an end that the replicates do not bound
-        is None."""
+        """The interval of the median margin of `side`; an end that the replicates do not bound is
+        None."""
         return interval(self.side.margins, self.state.thresholds, self.side.cut)
 
     def json_data(self) -> dict[str, Any]:
         """Return the JSON of a result. Lists have an entry per replicate; signs, missed and the
-        e-values end with the decision. A sign is null where it was stopped too early to know."""
+        e-values end with the decision. A sign is null where the submission was stopped too early to
+        know it."""
         state = self.state
         decisions = state.decisions
         return {
@@ -196,12 +200,14 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
 
 
 def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[TimingAccount]:
-    """Return an account of each criterion that was timed.
+    """Return an account of each criterion that was timed, in the lab's order.
 
     Args:
         evidence: that of the machine on which times are taken.
 
-    A kernel with wrong results has no account, since its times mean nothing.
+    Left out are criteria without a replicate that is complete or met the time limit, and those of a
+    kernel that is not sound, whose times mean nothing. Raises NumalabError where records contradict
+    each other.
     """
     verdicts = {
         verdict_here.name: verdict_here
@@ -232,7 +238,7 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
 
 
 def add_timing(result: dict[str, Any], accounts: Sequence[TimingAccount]) -> dict[str, Any]:
-    """Return a verdict's JSON with the accounts of its timed criteria under "timing"."""
+    """Return a verdict's JSON with the account of each timed criterion under its key "timing"."""
     timings = {account.criterion.name: account.json_data() for account in accounts}
     return result | {
         "criteria": [

@@ -1,4 +1,4 @@
-"""What each timing rule claims about the times of a submission, by replicate.
+"""The claims of the timing rules about a submission's times, by replicate.
 
 A *replicate* is one run of every program that is compared (a round). A claim turns the best
 repetitions of a replicate into limits in seconds:
@@ -8,7 +8,8 @@ repetitions of a replicate into limits in seconds:
   neither);
 - `least_s`, where a claim has a lower side: one that takes as long or less speaks against it.
 
-timing_state.py says how far replicates have decided a claim, timing_rules.py what verdict follows.
+timing_state.py says how far replicates have decided a claim, timing_rules.py which verdict follows.
+Replicates have to have times of all roles that a claim needs.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Claim(Rule):
 
     Attributes:
         limit_s, passes_below_s, least_s: as above; least_s is None where a claim has one side.
-        compared_with: returns the role whose speed the shown ratios are multiples of.
+        compared_with: returns the role whose speed reported ratios are multiples of.
         roles: returns the roles that a replicate needs.
-        needs_effect: the machine has to show that the starting code is slower.
+        needs_effect: the machine has to show that starting code is slower than the solution.
     """
 
     limit_s: Limit
@@ -50,8 +51,8 @@ class Claim(Rule):
 
 
 def best_s(replicate: TimedRound, role: str) -> float:
-    """Return the minimum of a role's repetitions, the time that one takes undisturbed. Where that
-    one was stopped it is a lower bound."""
+    """Return the least time of a role's repetitions, in s: that of one without disturbance. Where
+    that repetition was stopped it is a lower bound."""
     return min(replicate.elapsed_s[role])
 
 
@@ -80,13 +81,14 @@ def _chain_least_s(criterion: Criterion, replicate: TimedRound) -> float:
 
 
 def _speedup_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
-    """Return the geometric mean: as far below the handout as above the solution."""
+    """Return the geometric mean of the times of starting code and solution: by the same factor
+    below the one and above the other."""
     return math.sqrt(best_s(replicate, HANDOUT) * best_s(replicate, SOLUTION))
 
 
 def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
-    """Return the time below which a replicate supports a speedup: the geometric mean of both times,
-    capped so that a pass implies an effect that the machine shows."""
+    """Return the time in s below which a replicate speaks for a speedup: the geometric mean of both
+    times, capped so that a pass implies an effect on this machine."""
     return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
 
 
@@ -98,7 +100,8 @@ REFERENCE_KEY = "at_least_of_lightspeed"
 
 
 def _check_efficiency(lab: Lab, criterion: Criterion, table: Table) -> None:
-    """Fail unless an efficiency is held against either the solution or the probe."""
+    """Raise the table's error unless an efficiency is held against either the solution or the
+    probe."""
     if criterion.at_least_of_lightspeed is None:
         if criterion.at_least is None:
             table.fail(f"efficiency needs either 'at_least' or '{REFERENCE_KEY}'; add one")
@@ -154,5 +157,5 @@ CLAIMS = {claim.name: claim for claim in (EFFICIENCY, SPEEDUP, CHAIN)}
 
 
 def claim_of(criterion: Criterion) -> Claim:
-    """Return what a criterion claims; its rule has to be one of CLAIMS."""
+    """Return the claim of a criterion. Raises KeyError where its rule is not one of CLAIMS."""
     return CLAIMS[criterion.rule]

@@ -6,10 +6,12 @@ its e-value reaches e_to_pass (100, with --quick 20), and *shown not* where that
 reaches e_to_fail (1000, with --quick 20): sequential.py proves the risks. The probe takes the
 solution's place where `at_least_of_lightspeed` is required.
 
-**Without times** (`_verdict_without_times`). In this order: a run that was interrupted leaves the
-criterion open, one that numalab made fail is its error; results that are not correct yet fail it,
-unless the starting code is a launch; a repetition that met its time limit, also when it was taken
-again, fails it as too slow; another process that did not end fails it, or is numalab's error.
+**Without times** (`_verdict_without_times`). In this order: a run of the kernel that was
+interrupted leaves the criterion undecided, and one that numalab made fail is an error; a kernel
+that is not sound fails it, unless launches are compared; an interrupted grading leaves it
+undecided; what kept numalab from timing is an error; a submission that met its time limit fails it
+as too slow; wrong results of a probe that is the reference are an error; another process that did
+not come to its end fails it where the submission is to blame, else it is an error.
 
 **With times** the first rule of `_RULES_IN_ORDER` that has a verdict gives it:
 
@@ -22,7 +24,7 @@ inconclusive implausible | |
 no_effect_here | 1/e_to_fail |
 | `_still_handout` | what `_slower` or `_unstable` fails, for a speedup of starting code | fail \
 too_slow | 1/e_to_fail |
-| `_slower` | that the claim is false, and the effect where the claim needs one | fail too_slow, \
+| `_slower` | that the claim is false, and the effect if the claim needs one | fail too_slow, \
 too_fast | 1/e_to_fail |
 | `_overspent` | too little: the submission's processes took the time of further replicates | fail \
 too_slow | |
@@ -35,7 +37,7 @@ steady | fail unstable | 1/e_to_fail |
 cut_too_early | |
 | `_not_decided` | too little | inconclusive too_noisy, not_decided | |
 
-Where a node paused again and again, a verdict too_noisy or not_decided becomes node_paused.
+Where the machine paused again and again, a verdict too_noisy or not_decided becomes node_paused.
 
 *The risk* of a wrong pass holds where each replicate is won with a chance of at most 1/2, whatever
 came before; that of a wrong fail where it is lost with a chance of at most 1/2; that of a wrong
@@ -44,21 +46,23 @@ no_effect_here where it shows the effect with a chance of at least 1/2.
 *Two sides* (chain): the submission takes less than at_most, and more than at_least, times the
 solution's time. These are two claims with signs of their own. A pass has to show both, so a wrong
 one shows a side that does not hold: at most 1/e_to_pass. A fail may come from either side, so each
-takes twice e_to_fail: at most 1/e_to_fail together. Where noise throws a kernel out on both sides,
-neither claim is lost and the criterion stays open; one sign for "inside" would fail it.
+takes twice e_to_fail: at most 1/e_to_fail together. Where noise takes a kernel beyond both limits
+in turn, neither claim is lost and the criterion stays undecided; one sign for "inside" would fail
+it.
 
-*Plausible* is what the work allows on any machine by the bytes or operations that it takes
-(plausible_up_to in lab.toml). What is faster is not paid before an instructor has seen how it is
-done; results, messages and memory were checked in the same runs, so it need not be a trick.
+*Plausible* is a speed that the work allows on any machine by the bytes or operations that it takes
+(plausible_up_to in lab.toml). What is faster earns no points before an instructor has seen how it
+is done; results, messages and memory were checked in the same runs, so it need not be a trick.
 
 *The time budget* is for processes that take as long as the solution's. What the submission's take
-beyond that, to start and for all that they are asked for beside repetitions, is accounted for
-separately (timing_state.TimeBudgetUse). Other load does not use it up: the processes have to take
-eight times as long as the solution's in the same replicate, in two replicates or more.
+beyond that, to start and for all requests beside repetitions, is accounted for separately
+(timing_state.TimeBudgetUse). Other load does not use it up: the processes have to take eight times
+as long as the solution's in the same replicate, in two replicates or more.
 
 *Steady*: in the replicates that have a control, a second process of the solution, the distance
 |log(time / limit)| is at most twice |log(control / solution)| in half of them or more. A submission
-that is as near to the limit as the solution is to itself is unstable with at most 1/e_to_fail.
+that is as near to the limit as the solution is to itself is called unstable with probability at
+most 1/e_to_fail.
 """
 
 from __future__ import annotations
@@ -105,10 +109,10 @@ from numalab.judging.timing_state import (
 from numalab.judging.verdict import NOT_DECIDED, Cause, CriterionVerdict, Status, verdict_on
 from numalab.labs.declaration import KERNEL_FILES, Criterion
 
-# An efficiency above this is said to be noise unless its interval lies above 1.
+# An efficiency above this is called noise unless its interval is above 1.
 MERIT_RATIO = 1.1
 
-ELEMENT_BYTES = 8  # of a chain: the index that each load brings
+ELEMENT_BYTES = 8  # of a chain's element, the index that the next load needs
 
 WHY_TOO_FAST = (
     "Where each load waits for the one before it, memory sets the pace, and no kernel is faster: "
@@ -127,7 +131,8 @@ QUICK_RISK = "Quick: of kernels just at the limit up to 1 in 20 is judged wrongl
 def judge_timing(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict on a criterion of time; the module's docstring has its rules and risks.
 
-    evidence: with the replicates that were taken for the criterion.
+    Args:
+        evidence: has the replicates that were taken for the criterion, and no others.
     """
     untimed = _verdict_without_times(criterion, evidence)
     if untimed is not None:
@@ -148,7 +153,7 @@ for _claim in CLAIMS.values():
 
 
 def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where times mean nothing, or could not be taken; None else."""
+    """Return the verdict where times mean nothing or could not be taken; else None."""
     bad = first_bad(outcomes(evidence))
     if bad is not None and (bad.is_numalab_fault or bad.status == "cancelled"):
         return unusable(criterion, bad, evidence)
@@ -178,7 +183,7 @@ def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> Criterio
 def _disturbed(
     criterion: Criterion, evidence: Evidence, role: str, outcome: Outcome
 ) -> CriterionVerdict:
-    """Return the verdict where a process of numalab's ended badly beside the student's work, and
+    """Return the failure where a process of numalab's ended badly beside the student's work, and
     does not without it."""
     ending = explain.outcome(outcome, evidence.language) or ""
     if criterion.slow is not None:
@@ -189,18 +194,18 @@ def _disturbed(
 
 @dataclass(frozen=True)
 class _Times:
-    """What a rule for times needs.
+    """The data that rules for times judge by.
 
     Attributes:
-        value: the median over replicates of the shown ratio: the submission's speed over that of
-            the reference, or of a chain its time over the solution's.
+        value: the median over replicates of the reported ratio: the submission's speed over the
+            reference's, or of a chain its time over the solution's.
         interval: that of the value; an end is None where the replicates do not bound it.
         required: the speed that a pass requires.
         reference: what the value and the required speed are multiples of, in words.
         measured_text: the value, as a clause.
         required_text: what is required and how often it was reached, as a clause.
-        reference_ratio: how many times as fast as the solution or the probe it is at least: the
-            interval's lower end, or the least ratio where it has none.
+        reference_ratio: how many times as fast as the solution or the probe the submission is at
+            least: the interval's lower end, or the least ratio where it has none; 0 for a chain.
     """
 
     criterion: Criterion
@@ -216,13 +221,14 @@ class _Times:
 
     @property
     def text(self) -> str:
-        """Both clauses."""
+        """measured_text and required_text as one clause."""
         return f"{self.measured_text}; {self.required_text}"
 
     def verdict(
         self, status: Status, cause: Cause, why: str, rests_on_signs: bool = True
     ) -> CriterionVerdict:
-        """Return a verdict with the measured value. rests_on_signs: it has the risk of --quick."""
+        """Return a verdict with the measured value. rests_on_signs: whether a verdict that decides
+        the criterion has the risks of the module's table, which a quick grading mentions."""
         is_by_signs = rests_on_signs and status in ("pass", "fail", "not_gradable")
         return verdict_on(
             self.criterion,
@@ -237,7 +243,7 @@ class _Times:
 
     @property
     def effect_words(self) -> str:
-        """How often the machine showed the effect, as a clause."""
+        """How often the machine showed the effect, as a clause; state.effect may not be None."""
         effect = self.state.effect
         assert effect is not None
         return (
@@ -247,12 +253,12 @@ class _Times:
 
 
 def reference_name(criterion: Criterion) -> str:
-    """Return what an efficiency is held against, in words."""
+    """Return the name of what an efficiency is held against."""
     return "the probe" if reference_of(criterion) == PROBE else "the solution"
 
 
 def _slow_name(criterion: Criterion) -> str:
-    """Return what a speedup is over, in words."""
+    """Return the name of what a speedup is over."""
     return criterion.baseline_text if criterion.slow is None else criterion.slow.split("/")[-1]
 
 
@@ -287,8 +293,8 @@ def _speed_ratios(replicates: Sequence[TimedRound], role: str) -> list[float]:
 
 
 def required_text(required: RequiredSpeed) -> str:
-    """Return the required speed in words. Of a speedup it differs by replicate, since it lies
-    between two measured times."""
+    """Return the required speed in words. That of a speedup may differ by replicate, since it
+    follows from two measured times."""
     least, most = f"{required.least:.2f}", f"{required.most:.2f}"
     return least if least == most else f"{least} to {most}, by generation,"
 
@@ -302,10 +308,11 @@ def _wins_words(state: TimingState) -> str:
 
 
 def _interval_words(bounds: tuple[float | None, float | None], state: TimingState) -> str:
-    """Return an interval in words, to be put behind "median"; may be empty."""
+    """Return an interval in words, to be put behind "median"; empty: it is not bounded, or both
+    ends read alike."""
     low, high = (None if end is None else words.ratio(end) for end in bounds)
     if low == high:
-        return ""  # no interval, or none that can be seen
+        return ""  # there is no interval, or its ends read alike
     held = f", {100 * state.thresholds.confidence:.0f} %: "
     if low is None or high is None:
         return f"{held}above {low}" if high is None else f"{held}below {high}"
@@ -313,7 +320,7 @@ def _interval_words(bounds: tuple[float | None, float | None], state: TimingStat
 
 
 def _implausible(times: _Times) -> CriterionVerdict | None:
-    """Leave open what is faster than the work allows: it may be a discovery."""
+    """Leave undecided what is faster than the work allows: it may be a discovery."""
     most = times.criterion.plausible_up_to
     if times.state.outcome != "pass" or times.reference_ratio <= most:
         return None
@@ -336,7 +343,7 @@ def _fast_enough(times: _Times) -> CriterionVerdict | None:
 
 
 def _no_effect(times: _Times) -> CriterionVerdict | None:
-    """Call a speedup not gradable where starting code is as fast as the solution."""
+    """Call a speedup not gradable where starting code is about as fast as the solution."""
     if times.state.outcome != "not_gradable":
         return None
     slow = times.criterion.slow
@@ -351,8 +358,8 @@ def _no_effect(times: _Times) -> CriterionVerdict | None:
 
 
 def _still_handout(times: _Times) -> CriterionVerdict | None:
-    """Fail starting code in a sentence of its own: there is nothing to explain, and how it compares
-    with itself says something about the machine only."""
+    """Fail starting code with a reason of its own: how it compares with itself says something about
+    the machine only."""
     state, files = times.state, times.evidence.unchanged_files
     is_missed = state.outcome == "fail" or state.is_unstable
     if not SPEEDUP.judges(times.criterion) or not is_missed or not files:
@@ -374,7 +381,7 @@ def _slower(times: _Times) -> CriterionVerdict | None:
 
 
 def _overspent(times: _Times) -> CriterionVerdict | None:
-    """Fail a submission whose processes used up the time in which replicates would decide."""
+    """Fail a submission whose processes used up the time that further replicates would take."""
     use = time_budget_use(times.evidence)
     if not use.is_overspent:
         return None
@@ -391,7 +398,7 @@ def _overspent(times: _Times) -> CriterionVerdict | None:
 
 
 def _effect_lost(times: _Times) -> CriterionVerdict | None:
-    """Leave open a speedup that noise hides just now."""
+    """Leave undecided a speedup that noise hides just now."""
     if not times.required.is_lost:
         return None
     return times.verdict(
@@ -404,7 +411,7 @@ def _effect_lost(times: _Times) -> CriterionVerdict | None:
 
 
 def _effect_undecided(times: _Times) -> CriterionVerdict | None:
-    """Leave open what is too slow on a machine that may have no speedup to earn."""
+    """Leave undecided what is too slow on a machine that may not show the effect."""
     effect = times.state.effect
     if effect is None or effect.reached is not None or times.state.claim.reached != "below":
         return None
@@ -429,7 +436,7 @@ def _unstable(times: _Times) -> CriterionVerdict | None:
 
 
 def _cut_too_early(times: _Times) -> CriterionVerdict | None:
-    """Leave open what rests on repetitions that were stopped when the limit was another."""
+    """Leave undecided what depends on repetitions that were stopped when another limit held."""
     unknown = times.state.signs.count(None)
     if not unknown or not times.state.claim.all_agree:
         return None
@@ -445,7 +452,7 @@ def _cut_too_early(times: _Times) -> CriterionVerdict | None:
 
 
 def _not_decided(times: _Times) -> CriterionVerdict:
-    """Leave open the rest: too few replicates, or replicates that disagree."""
+    """Leave undecided the rest: too few replicates, or replicates that disagree."""
     chance = f"{times.text}; that could be chance. {AGAIN_WHEN_QUIET}"
     if all(claim.all_agree for claim in times.state.claims):
         why = f"Too few generations in the time allowed: {chance}"
@@ -473,8 +480,8 @@ _RULES_IN_ORDER: tuple[Callable[[_Times], CriterionVerdict | None], ...] = (
 
 
 def _speed_words(value: float, reference: str, is_cut: bool, held: str) -> str:
-    """Return the median speed as a clause. value: as multiple of the reference's; is_cut: that is
-    an upper bound; held: its interval in words."""
+    """Return the median speed as a clause. value: it, as a multiple of the reference's; is_cut:
+    whether that is an upper bound; held: its interval in words."""
     if not is_cut:
         return f"{words.ratio(value)} times {reference}'s speed (median{held})"
     if value > 0.5:
@@ -484,7 +491,7 @@ def _speed_words(value: float, reference: str, is_cut: bool, held: str) -> str:
 
 
 def _too_slow(replicate: TimedRound) -> str:
-    """Say that the submission met the time limit."""
+    """Return the reason of a failure where the submission met the time limit."""
     detail = replicate.roles[SUBMISSION].outcome.detail
     references = [name for name in (SOLUTION, PROBE) if replicate.elapsed_s.get(name)]
     reference = (
@@ -515,7 +522,7 @@ def _chain_clauses(
     bounds: tuple[float | None, float | None],
     is_mostly_cut: bool,
 ) -> tuple[str, str]:
-    """Return what was measured of a chain and what is required, as clauses. value, bounds: the
+    """Return what was measured of a chain and what is required, as two clauses. value, bounds: the
     median ratio of times and its interval."""
     assert state.floor is not None
     steps, least = ("", "at least ") if is_mostly_cut else (_steps(replicates), "")
@@ -531,8 +538,8 @@ def _chain_clauses(
 
 
 def _steps(replicates: Sequence[TimedRound]) -> str:
-    """Return what a step takes in the submission and the solution, as a clause; empty where the
-    driver counts no steps."""
+    """Return the median time of a step in the submission and in the solution, as a clause; empty
+    where the driver counts no steps."""
     medians = []
     for role in (SUBMISSION, SOLUTION):
         counted = [(best_s(g, role), g.loads_in_chain) for g in replicates]
@@ -544,7 +551,8 @@ def _steps(replicates: Sequence[TimedRound]) -> str:
 
 
 def _chain_text(times: _Times) -> str:
-    """Return what a chain's times come from, in sentences with a space before each; else empty."""
+    """Return what a chain's times come from, in sentences with a space before each; empty: nothing
+    is known, or the criterion is about no chain."""
     if not CHAIN.judges(times.criterion):
         return ""
     replicates = complete(times.evidence, claim_of(times.criterion).roles(times.criterion))
@@ -555,7 +563,8 @@ def _chain_text(times: _Times) -> str:
 
 
 def _caches_text(node: Json, replicates: Sequence[TimedRound]) -> str:
-    """Say that one of the machine's last-level caches can hold the whole chain; else empty."""
+    """Return a sentence that one of the machine's last-level caches can hold the whole chain, with
+    a space before it; else empty."""
     levels = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
     if not levels:
         return ""

@@ -1,7 +1,7 @@
-"""How far replicates have decided a claim about times. Pure functions; timing_rules.py makes
-verdicts of it.
+"""How far replicates have decided a claim about times. Pure functions; timing_rules.py derives
+verdicts.
 
-Four quantities of one replicate decide it; the claim (timing_claims.py) has the limits:
+Four quantities of each replicate decide it, by the limits of the claim (timing_claims.py):
 
 | quantity | definition | what it decides |
 |-|-|-|
@@ -11,7 +11,8 @@ Four quantities of one replicate decide it; the claim (timing_claims.py) has the
 | unsteady | distance from the limit > UNSTEADY_RATIO x distance of control and solution | the \
 submission's times scatter more than the reference solution's |
 
-Each is a sign per replicate. sequential.py accumulates signs to decisions, whose risks it states.
+Each gives a sign per replicate. sequential.py accumulates signs to decisions, whose risks it
+states.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, claim_of
 from numalab.labs.declaration import Criterion
 
 # Once a submission's best repetition took this many times the limit of every claim in all
-# replicates so far, the next one stops it there: the sign is the same, and comes sooner.
+# replicates so far, the next replicate stops it there: the sign is the same, and comes sooner.
 CUT_RATIO = 8.0
 
 # A submission that is neither clearly fast enough nor clearly too slow is unsteady if it is more
@@ -58,12 +59,13 @@ UNSTEADY_RATIO = 2.0
 HOGGING_RATIO = 8.0
 MIN_HOGGING = 2
 
-# A run of replicates may take this many times the budget until it has its least number of them.
+# The replicates of a grading may take this many times the budget until there are min_replicates.
 PATIENCE = 3
 
 
 def complete(evidence: Evidence, roles: Sequence[str]) -> list[TimedRound]:
-    """Return the replicates in which every one of the roles came to its end."""
+    """Return the replicates in which each process came to its end and each of these roles was
+    timed."""
     return [
         replicate
         for replicate in evidence.runs_of(TIMED_ROUND)
@@ -76,12 +78,12 @@ def complete(evidence: Evidence, roles: Sequence[str]) -> list[TimedRound]:
 
 @dataclass(frozen=True)
 class RequiredSpeed:
-    """The speed that replicates require, as a multiple of the solution's (efficiency) or the
-    starting code's (speedup).
+    """The speed that replicates require, as a multiple of the starting code's (speedup), else of
+    the solution's or the probe's.
 
     Attributes:
         least, median, most: over the replicates.
-        effect: of a speedup, the median of starting code's time / solution's time; else None.
+        effect: of a speedup the median of the starting code's time over the solution's; else None.
     """
 
     least: float
@@ -91,13 +93,13 @@ class RequiredSpeed:
 
     @property
     def is_lost(self) -> bool:
-        """Tell whether starting code and solution take so nearly the same time that nothing can be
-        measured between them. Where the machine showed the effect before, that is noise."""
+        """Whether starting code and solution take so nearly the same time that a speedup can't be
+        measured. Where the machine showed the effect before, that is noise."""
         return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
 
 
 def required_speed(criterion: Criterion, replicates: Sequence[TimedRound]) -> RequiredSpeed:
-    """Return the speed that one or more replicates require. They need all roles of the claim."""
+    """Return the speed that one or more replicates require, which have all roles of the claim."""
     claim = claim_of(criterion)
     role = claim.compared_with(criterion)
     ratios = [best_s(g, role) / claim.passes_below_s(criterion, g) for g in replicates]
@@ -108,16 +110,16 @@ def required_speed(criterion: Criterion, replicates: Sequence[TimedRound]) -> Re
 
 
 def thresholds(evidence: Evidence) -> Thresholds:
-    """Return the e-values that decide with --quick, or without."""
+    """Return the e-values that decide: QUICK for a quick grading, else CAREFUL."""
     return QUICK if evidence.quick else CAREFUL
 
 
 def claim_thresholds(criterion: Criterion, evidence: Evidence) -> Thresholds:
     """Return the e-values that decide each side of a claim.
 
-    Where either of two sides may fail it, they share the risk, so each has to be shown false at
-    twice the e-value. To pass, both have to be shown, also the one that does not hold: a wrong pass
-    gets no likelier by a second side.
+    Where either of two sides may fail a submission, they share the risk, so each has to be shown
+    false at twice the e-value. A pass has to show both sides, so a second one makes a wrong pass no
+    likelier.
     """
     levels = thresholds(evidence)
     sides = 1 if claim_of(criterion).least_s is None else 2
@@ -132,11 +134,11 @@ class ClaimSide:
     """One side of a claim over replicates; each tuple but the last has an entry per replicate.
 
     Attributes:
-        margins: the factor by which the submission meets this side; above 1 it does.
+        margins: the factor by which the submission meets the limit; it does above 1.
         signs: whether the replicate speaks for this side; None where the submission was stopped
             too early to know.
         missed: whether the replicate speaks against it.
-        decisions: what was known after each replicate, up to the one that decided.
+        decisions: the decision after each replicate, up to the one that decided.
     """
 
     margins: tuple[float, ...]
@@ -146,24 +148,24 @@ class ClaimSide:
 
     @property
     def claim(self) -> Decision:
-        """What is known by now."""
+        """The decision by all replicates so far."""
         return self.decisions[-1] if self.decisions else UNDECIDED
 
 
 @dataclass(frozen=True)
 class TimingState(ClaimSide):
-    """How far replicates have decided a timing criterion: the side on which a submission is too
+    """The state of a timing criterion by its replicates: the side on which a submission is too
     slow, and what else decides.
 
     Attributes:
         cut: per replicate, whether the margin is an upper bound since the submission was stopped.
         thresholds: the e-values that decide.
-        effect: whether the machine shows one; None where the claim needs none.
-        control: whether the control, a second process of the reference, meets the claim; in the
+        effect: whether the machine shows the effect; None where the claim needs none.
+        control: whether the control, a second process of the reference, meets the claim, by the
             replicates that have one.
-        unsteady: whether the submission is unsteady there (UNSTEADY_RATIO).
-        outcome: what is decided, or None.
-        needed: how many of the replicates decided it.
+        unsteady: whether the submission is unsteady (UNSTEADY_RATIO), by the same replicates.
+        outcome: what is decided; None: nothing yet.
+        needed: the number of replicates that decided the outcome; 0: nothing is decided yet.
         floor: the side on which a submission is too fast; None where the claim has none.
     """
 
@@ -178,12 +180,12 @@ class TimingState(ClaimSide):
 
     @property
     def claims(self) -> tuple[Decision, ...]:
-        """What is known by now of each side."""
+        """The decision on each side by all replicates so far."""
         return (self.claim,) if self.floor is None else (self.claim, self.floor.claim)
 
     @property
     def is_too_fast(self) -> bool:
-        """Tell whether the submission is shown to be too fast."""
+        """Whether the submission is shown to be too fast."""
         return self.floor is not None and self.floor.claim.reached == "below"
 
     @property
@@ -192,8 +194,8 @@ class TimingState(ClaimSide):
 
     @property
     def is_unstable(self) -> bool:
-        """Tell whether a claim is open since the submission is unsteady: the control was decided in
-        the same replicates, and is steadier. It means something once no replicate follows."""
+        """Whether the claim is undecided since the submission is unsteady: the control is shown to
+        meet it, and to be steadier. It means something only once no replicate follows."""
         return (
             self.outcome is None
             and any(claim.reached is None for claim in self.claims)
@@ -204,13 +206,13 @@ class TimingState(ClaimSide):
 
     @property
     def decided(self) -> bool:
-        """Tell whether further replicates change nothing."""
+        """Whether further replicates change nothing."""
         return self.outcome is not None
 
 
 def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
-    """Return how far the evidence decides a timing criterion. evidence: with the replicates that
-    were taken for it."""
+    """Return how far the evidence decides a timing criterion. evidence: has the replicates that
+    were taken for it, and no others."""
     claim = claim_of(criterion)
     levels = claim_thresholds(criterion, evidence)
     replicates = complete(evidence, claim.roles(criterion))
@@ -262,11 +264,11 @@ def _is_missed(criterion: Criterion, replicate: TimedRound) -> bool:
 
 
 def _sign(criterion: Criterion, replicate: TimedRound) -> bool | None:
-    """Return whether the submission stayed below the passing time; None where it was stopped before
-    that is clear, as can happen only where the limit has changed since.
+    """Return whether the submission took less than passes_below_s; None where it was stopped before
+    that is known, as can happen only if the limit has changed since.
 
-    A replicate that was taken again is never won: otherwise a submission that spoils a replicate
-    which it is about to lose would have two draws.
+    A replicate that was taken again is never won: otherwise a submission could spoil a replicate
+    that it is about to lose, and have a second chance.
     """
     if is_cut(replicate) and not _is_missed(criterion, replicate):
         return None
@@ -282,7 +284,7 @@ def _shows_effect(replicate: TimedRound) -> bool:
 def _floor(
     criterion: Criterion, replicates: Sequence[TimedRound], levels: Thresholds
 ) -> ClaimSide | None:
-    """Return the side on which a submission is too fast, where the claim has one."""
+    """Return the side on which a submission is too fast; None where the claim has none."""
     floor_s = claim_of(criterion).least_s
     if floor_s is None:
         return None
@@ -306,9 +308,8 @@ def _limits_s(criterion: Criterion, replicate: TimedRound) -> tuple[float, ...]:
 
 
 def _is_unsteady(criterion: Criterion, replicate: TimedRound) -> bool:
-    """Tell whether the submission is farther from the nearest limit, on whichever side, than
-    UNSTEADY_RATIO times what control and reference are from each other; distances are |log ratio|.
-    """
+    """Tell whether the submission's time is farther from the nearest limit, on either side of it,
+    than UNSTEADY_RATIO times the distance of control and reference; distances are |log ratio|."""
     own_s = best_s(replicate, SUBMISSION)
     distance = min(abs(math.log(own_s / limit_s)) for limit_s in _limits_s(criterion, replicate))
     reference_s = best_s(replicate, control_role(replicate))
@@ -317,7 +318,7 @@ def _is_unsteady(criterion: Criterion, replicate: TimedRound) -> bool:
 
 
 def _known(criterion: Criterion, replicates: Sequence[TimedRound]) -> Sequence[TimedRound]:
-    """Return the replicates after the last that was stopped too early to have a sign."""
+    """Return the replicates after the last one that was stopped too early to have a sign."""
     unknown = [i for i, g in enumerate(replicates, start=1) if _sign(criterion, g) is None]
     return replicates[unknown[-1] :] if unknown else replicates
 
@@ -325,10 +326,10 @@ def _known(criterion: Criterion, replicates: Sequence[TimedRound]) -> Sequence[T
 def _outcome(
     claim: Sequence[Decision], effect: Sequence[Decision] | None
 ) -> tuple[Literal["pass", "fail", "not_gradable"] | None, int]:
-    """Return what was decided first, and by how many replicates.
+    """Return the outcome, and the number of replicates that decided it; None, 0: nothing yet.
 
-    A pass needs nothing but the claim, unless the machine was shown to have no effect before; a
-    fail needs a machine that shows the effect. effect: None where the claim needs none.
+    A pass needs only the claim, unless the machine was shown before to have no effect; a fail needs
+    a machine that shows the effect. effect: None where the claim needs none.
     """
     for_claim = claim[-1].reached if claim else None
     shown = "above" if effect is None else effect[-1].reached if effect else None
@@ -345,8 +346,8 @@ def _outcome(
 def _outcome_of_sides(
     ceiling: Sequence[Decision], floor: Sequence[Decision]
 ) -> tuple[Literal["pass", "fail"] | None, int]:
-    """Return what was decided of two sides: a pass needs both, a fail either; and by how many
-    replicates."""
+    """Return the outcome of a claim with two sides, of which a pass needs both and a fail either,
+    and the number of replicates that decided it; None, 0: nothing yet."""
     sides = [
         (decisions[-1].reached if decisions else None, len(decisions))
         for decisions in (ceiling, floor)
@@ -371,17 +372,18 @@ def _meets(criterion: Criterion, replicate: TimedRound, role: str) -> bool:
 
 @dataclass(frozen=True)
 class TimeBudgetUse:
-    """How much longer the submission's processes took than the reference's, over replicates.
+    """The time that the submission's processes took beyond the reference's, over replicates. The
+    reference is the solution, or the probe where no solution is timed.
 
-    A process takes time to start and for all that it is asked for, beside its repetitions.
+    A process takes time to start and for all requests, beside its repetitions.
 
     Attributes:
-        replicates: how many there are.
-        hogging: in how many of them the submission took HOGGING_RATIO times as long as the
-            reference: the solution, or the probe where no solution is timed.
-        submission_s, reference_s: what the processes took, over all replicates.
-        least: the number of replicates that a decision needs.
-        allowed_s: what the submission may take longer until there are so many.
+        replicates: the number of replicates.
+        hogging: the number of those in which the submission took HOGGING_RATIO times as long as
+            the reference, or longer.
+        submission_s, reference_s: what the processes took in all replicates together.
+        least: the number of replicates that a grading takes at least.
+        allowed_s: how much longer the submission may take until there are so many.
     """
 
     replicates: int
@@ -393,7 +395,7 @@ class TimeBudgetUse:
 
     @property
     def excess_s(self) -> float:
-        """What the submission took longer than the reference."""
+        """How much longer the submission took than the reference, in all replicates together."""
         return max(0.0, self.submission_s - self.reference_s)
 
     @property
@@ -412,7 +414,8 @@ def control_role(replicate: TimedRound) -> str:
 
 
 def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
-    """Return what replicates cost. evidence: with those that were taken for one criterion."""
+    """Return what replicates took of the time budget. evidence: has those that were taken for one
+    criterion; records of older versions that have no such times are left out."""
     effort = effort_for(evidence.size, evidence.quick)
     both = [
         (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])
@@ -431,8 +434,9 @@ def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
 
 
 def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
-    """Return the seconds after which a repetition of the submission need not be waited for, or
-    None. criteria: all those about the same replicates."""
+    """Return the seconds after which a repetition of the submission need not be waited for; None
+    where it was not far too slow for each criterion in all replicates. criteria: all that are
+    decided by these replicates."""
     longest = 0.0
     for criterion in criteria:
         replicates = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))

@@ -11,7 +11,7 @@ from numalab.labs.declaration import Criterion, Kind
 Status = Literal["pass", "fail", "not_gradable", "inconclusive", "error"]
 UNGRADED: tuple[Status, ...] = ("not_gradable", "inconclusive", "error")
 
-# What a verdict rests on. Logic asks for it; `why` is for people, and may be worded anew.
+# What a verdict rests on, for programs; `why` is for people, and may be worded anew.
 Cause = Literal[
     "reached",
     "not_built",
@@ -60,7 +60,7 @@ Cause = Literal[
 
 
 class Meaning(NamedTuple):
-    """What a cause means, and the statuses that a verdict with it can have."""
+    """The meaning of a cause, and the statuses that a verdict with it can have."""
 
     means: str
     statuses: tuple[Status, ...]
@@ -134,14 +134,14 @@ CAUSES: dict[Cause, Meaning] = {
 }
 
 
-# Why a criterion is open after an interrupt.
+# Why a criterion is undecided after an interrupt.
 NOT_GRADED = "Interrupted before it was graded."
 NOT_DECIDED = "Interrupted before it was decided."
 
 
 @dataclass(frozen=True)
 class Warned:
-    """A warning of an OpenMP runtime about its environment, in its own words."""
+    """A warning of an OpenMP runtime about its environment, in the runtime's words."""
 
     runtime: str
     words: str
@@ -156,9 +156,9 @@ class CriterionVerdict:
         status: what came out.
         cause: what the status rests on, for programs.
         why: the same for people, in sentences.
-        points: the points that it earns, of max_points; a score earns a share of them.
+        points: the points that it earns, of max_points; with a score it may be a share of them.
         value: what was measured, in `unit`; None where nothing was.
-        at_least, at_most: the bounds of the value, as lab.toml declares them.
+        at_least, at_most: the bounds of the value, as lab.toml declares them; None: no bound.
         interval: of a ratio of times; an end is None where the replicates do not bound it.
         confidence: that of the interval (0 to 1).
         where: "here", or a virtual machine's name.
@@ -166,11 +166,12 @@ class CriterionVerdict:
             known, the function of MPI, or the array with the first wrong result; else empty.
         explained_by: another criterion, whose failure most likely explains this one's.
         warnings: those of OpenMP runtimes.
-        withheld: what its points also need and lack: another criterion, or UNCHANGED; else empty.
-        withheld_status: the status of that.
+        withheld: why it earns no points though it passes: the name of the criterion that they also
+            need, or UNCHANGED; else empty.
+        withheld_status: the status of what they also need; None where nothing is withheld.
         withheld_points: the points that it would earn.
 
-    Raises ValueError where the cause is none of that status.
+    Raises ValueError where CAUSES does not have the cause for the status.
     """
 
     name: str
@@ -200,16 +201,16 @@ class CriterionVerdict:
 
     @property
     def is_partial(self) -> bool:
-        """Tell whether it passes and could earn more."""
+        """Tell whether it passes with less than all points, and none are withheld."""
         return self.status == "pass" and self.points < self.max_points and not self.withheld
 
     @property
     def points_status(self) -> Status:
-        """The status that its points go by, which differs where they are withheld."""
+        """The status that decides its points: where they are withheld, that of what they need."""
         return self.withheld_status or self.status
 
     def withholding(self, needed: str, status: Status) -> CriterionVerdict:
-        """Return the verdict without its points. needed: what they also need; status: of that."""
+        """Return the verdict without its points. needed: as `withheld`; status: that of it."""
         return replace(
             self, points=0, withheld=needed, withheld_status=status, withheld_points=self.points
         )
@@ -256,8 +257,8 @@ def _worst(statuses: Collection[Status]) -> Status:
 
 
 def status_over(statuses: Collection[Status]) -> Status:
-    """Return the status of a criterion that has these on several machines: the worst, and
-    not_gradable only where none of them could show it."""
+    """Return the status of a criterion that has these on several machines: the worst of them.
+    not_gradable does not count, unless all are."""
     if all(status == "not_gradable" for status in statuses):
         return "not_gradable"
     return _worst(statuses)
@@ -268,7 +269,7 @@ def combined_status(same: Sequence[CriterionVerdict]) -> Status:
     return status_over([criterion.status for criterion in same])
 
 
-# Stands in `withheld` for starting code, which earns nothing; no criterion has this name.
+# The value of `withheld` for starting code, which earns nothing; no criterion has this name.
 UNCHANGED = "unchanged"
 
 
@@ -280,7 +281,7 @@ class Verdict:
         lab, language: what was graded.
         variant: which code it was: a submission, the solution, the starting code.
         criteria: the verdicts, by criterion and machine.
-        earns_with: for criteria whose points need another one to pass: that one, by name.
+        earns_with: by name of a criterion, the other one that has to pass for its points.
         unchanged: all that was handed in is the starting code, which earns nothing.
 
     The points of criteria always are what earns_with and unchanged leave of them.
@@ -298,7 +299,7 @@ class Verdict:
             object.__setattr__(self, "criteria", self._settled())
 
     def _settled(self) -> tuple[CriterionVerdict, ...]:
-        """Return the criteria with the points that they earn together."""
+        """Return the criteria with the points that earns_with and unchanged leave of them."""
         own = [criterion.restore_points() for criterion in self.criteria]
         return tuple(
             criterion.withholding(*needed) if (needed := self._lacks(criterion, own)) else criterion
@@ -308,7 +309,7 @@ class Verdict:
     def _lacks(
         self, criterion: CriterionVerdict, own: Sequence[CriterionVerdict]
     ) -> tuple[str, Status] | None:
-        """Return what keeps a passed criterion from its points, and the status of that; or None."""
+        """Return what a passed criterion's points also need and lack, and its status; or None."""
         if criterion.status != "pass":
             return None
         if self.unchanged:
@@ -337,12 +338,12 @@ class Verdict:
 
     @property
     def points(self) -> float:
-        """The sum of `earned`."""
+        """The sum of `earned`, rounded to two digits."""
         return rounded_points(sum(self.earned.values()))
 
     @property
     def earned(self) -> dict[str, float]:
-        """The points of each criterion that passes wherever it could be graded."""
+        """The points of each criterion, by name, that passes wherever it could be graded."""
         return {
             same[0].name: max(c.points for c in same)
             for same in self._group_by_name()
@@ -373,7 +374,7 @@ class Verdict:
 
     @property
     def statuses(self) -> dict[str, Status]:
-        """The status of each criterion over all machines on which it was graded."""
+        """The status of each criterion over all machines on which it was graded, by name."""
         return {same[0].name: combined_status(same) for same in self._group_by_name()}
 
     def failed(self) -> tuple[CriterionVerdict, ...]:
@@ -387,7 +388,7 @@ class Verdict:
 
     @property
     def explained_by(self) -> dict[str, str]:
-        """The criterion that explains each failed one, where there is one."""
+        """The criterion that explains each failed one, by the failed one's name."""
         return {c.name: c.explained_by for c in self.failed() if c.explained_by}
 
     def json_data(self) -> dict[str, Any]:
@@ -410,7 +411,7 @@ class Verdict:
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
     """Return the verdict that json_data gave; further keys, such as those of timing, are ignored.
-    Raises KeyError where a key is missing."""
+    Raises KeyError where a key is missing or a cause unknown, ValueError as CriterionVerdict."""
     return Verdict(
         lab=data["lab"],
         language=data["language"],
@@ -451,7 +452,7 @@ def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
 
 
 def rounded_points(points: float) -> float:
-    """Return points rounded to two digits, as an integer where they are one."""
+    """Return points rounded to two digits; an int where they are a whole number."""
     rounded = round(points + 1e-9, 2)
     return int(rounded) if rounded == int(rounded) else rounded
 
@@ -464,6 +465,8 @@ def verdict_on(
     Args:
         score: the share of the points that it earns when it passes (0 to 1).
         more: further fields of the verdict, such as value and unit.
+
+    Raises ValueError as CriterionVerdict does.
     """
     return CriterionVerdict(
         name=criterion.name,
@@ -480,10 +483,10 @@ def verdict_on(
 
 
 def tag_machine(verdict: Verdict, where: str) -> Verdict:
-    """Return what a virtual machine shows of a verdict, tagged with its name.
+    """Return what counts of a verdict on a virtual machine, tagged with the machine's name.
 
-    Times are not among that. Of correctness only a failure is: the few runs there can show a wrong
-    result, and are too few to call a kernel correct.
+    Times do not count, and of correctness only a failure does: the few runs on a virtual machine
+    can show a wrong result, and are too few to call a kernel correct.
     """
     return replace(
         verdict,
@@ -499,9 +502,10 @@ def merge_machine(
     local: Verdict, remote: Verdict, where: str, only: Collection[str] | None
 ) -> Verdict:
     """Return this machine's verdict merged with a virtual machine's, which replaces what could not
-    be graded here.
+    be graded on this one.
 
     Args:
+        where: the virtual machine's name.
         only: the names of the criteria that are added where the virtual machine could show them;
             None: all. Failures of correctness are always added.
     """

@@ -19,13 +19,13 @@ from numalab.labs.declaration import KERNEL_FILES, Criterion
 
 
 def uses_single_thread(evidence: Evidence) -> bool:
-    """Tell whether a team's CPU time is compared with a single thread's. Not on a virtual machine,
-    whose threads share fewer cores of the real one and can't account for their time."""
+    """Tell whether a team's CPU time is compared with a single thread's. It is not on a virtual
+    machine, whose PUs share fewer real cores, so that its CPU times are no measure."""
     return not evidence.is_virtual and int(evidence.node["cores"]) >= 2
 
 
 def judge_placements(criterion: Criterion, evidence: Evidence) -> SharingConsensus:
-    """Return what the placement runs with CPU times say; there has to be one."""
+    """Return what the placement runs with CPU times show together; there has to be one."""
     assert criterion.at_least is not None
     own = [run for run in evidence.runs_of(PLACEMENT) if run.cpu_time]
     controls = [run for run in evidence.runs_of(PLACEMENT, SOLUTION) if run.cpu_time]
@@ -34,7 +34,8 @@ def judge_placements(criterion: Criterion, evidence: Evidence) -> SharingConsens
 
 
 def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
-    """Return what the last placement run says against the kernel, 'uneven' or 'spins', or None."""
+    """Return what the last placement run says against how the kernel's team shares its work,
+    "uneven" or "spins"; None: nothing."""
     own = [run for run in evidence.runs_of(PLACEMENT) if run.cpu_time]
     if not own or criterion.at_least is None:
         return None
@@ -61,7 +62,7 @@ def _alone(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
 
 
 def _needs_another_run(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
-    """Tell whether a further run of a kind may decide how the work is shared."""
+    """Tell whether a further run of a kind may decide how work is shared, which is undecided."""
     if kind is ACTIVE_THREADS and not any(map(spinning_thread, evidence.runs_of(ACTIVE_THREADS))):
         return False
     verdict = _judge_shares(criterion, evidence)
@@ -75,9 +76,9 @@ def _explain_slowness(
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
-    """Add to a missed speedup of evenly shared work that dealing it out in small pieces costs time,
-    a fixed one per piece. With a data race that would be a guess, since what threads share and
-    write is slow, too. Starting code needs no reason."""
+    """Add to the verdict on a missed speedup, where the work is shared evenly, that dealing it out
+    in small pieces costs time. With a data race that would be a guess, since what threads share and
+    write is slow, too. Starting code needs no explanation."""
     is_slow = SPEEDUP.judges(other) and verdict.cause in ("too_slow", "unstable")
     is_started = KERNEL_FILES[evidence.language] not in evidence.unchanged_files
     if even.status != "pass" or other.part != criterion.part or not (is_slow and is_started):
@@ -97,14 +98,14 @@ def _explain_slowness(
 def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Judge how evenly a team shares its work, by the CPU time of its threads.
 
-    The value is the team's mean of the part of the time in which a thread works, a call's time
-    being that of its longest thread. Two things change it that have nothing to do with the sharing:
+    The value is the team's mean of the share of the time in which a thread works, where a call
+    takes as long as its longest thread works. Two things change it that are no matter of sharing:
 
     - Other load takes a core from a thread, and a schedule that deals out work on demand rightly
-      gives that thread less. So a run counts against the kernel only where some thread works longer
-      than another one works and waits for its core together.
-    - A thread that spins while it waits looks busy. So a team that takes far more CPU time than one
-      thread, compared with the solution's team, fails as busy waiting.
+      gives that thread less. So a run is uneven only where the share would be too small even if
+      each thread had worked while it was kept from its core.
+    - A thread that spins while it waits has CPU time. So a team that takes far more CPU time than
+      one thread, compared with the solution's team, fails as busy waiting.
     """
     if evidence.node["cores"] < 2:
         return verdict_on(
@@ -162,15 +163,16 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     has_own_control=True, needs_another_run=_needs_another_run, amend=_explain_slowness,
 )  # fmt: skip
 def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure the mean part of the time in which a thread of the team works, by CPU time."""
+    """Measure the team's mean of the share of the time in which a thread works, by CPU time."""
     return _judge_shares(criterion, evidence)
 
 
 def _judge_activity(
     criterion: Criterion, evidence: Evidence, even: CriterionVerdict
 ) -> CriterionVerdict:
-    """Return the verdict on a team that is even by CPU time: `even`, unless two runs show a thread
-    that is busy and does not use the arrays for much of its time. One such run needs another."""
+    """Return the verdict on a team that is even by CPU time: `even`, unless more than half of the
+    runs show a thread that is busy and for much of that time does not use the arrays. A single such
+    run leaves the criterion undecided."""
     runs = [run for run in evidence.runs_of(ACTIVE_THREADS) if run.outcome.ok and run.moments]
     waiters = [waiter for waiter in map(spinning_thread, runs) if waiter is not None]
     if 2 * len(waiters) <= len(runs):
@@ -191,7 +193,7 @@ def _judge_activity(
 
 def _ran(share: WorkShare, evidence: Evidence) -> str:
     """Return a sentence on a kernel that ran more threads than the team has, with a space behind
-    it; else empty. The share is over all of them."""
+    it; else empty. The shares are then over all of them."""
     team = evidence.runs_of(PLACEMENT)[-1].team
     if share.ran <= team:
         return ""
@@ -214,8 +216,8 @@ def _unlike(evidence: Evidence) -> str:
 
 
 def _spins(judged: SharingConsensus, useful: float) -> str:
-    """Return the reason for a team that is busy and does not work. useful: the share of its time
-    that is work."""
+    """Return the reason of a failure where a team is busy and does not work. useful: the share of
+    its time that is work."""
     look = judged.typical
     part = words.first_upper(words.percent(useful))
     return (

@@ -1,5 +1,5 @@
-"""Modelled speedups: what a kernel's or a launch's placement would gain on a machine of which only
-the places of threads and pages were observed.
+"""Modelled speedups: what the placement of a kernel or a launch would gain on a machine on which
+only the places of threads and pages were observed.
 
 A criterion of time compares a program with a baseline. Where no times are taken, as on a virtual
 machine, the same two are compared by modelled times (times.py), with all cores of the machine that
@@ -8,16 +8,16 @@ the virtual one stands for. Three kinds of lab have something to model:
 | lab | what is modelled | baseline |
 |-|-|-|
 | first touch | which thread uses which page and which NUMA node the page is on, by tracings \
-and placement, weighed with the bytes that the loop moves of each array (`bytes_moved` of \
+and placement, weighted with the bytes that the loop moves of each array (`bytes_moved` of \
 lab.toml) | the starting code: thread 0 writes all pages, and each thread uses an equal block |
 | placement files | numalab's loop on the observed PUs: each thread writes its own pages first, \
 and all move equally much | the same team on one NUMA node |
 | launch files | ranks whose threads do likewise; the few rows of a halo are left out | the lab's \
-slow launch, laid over the machine |
+slow launch on the whole machine |
 
 A tracing shows some users of a page, not all. So where several threads were observed to use most
 pages of an array, its work is dealt out in pieces smaller than a page or anew in each call, and all
-threads are taken to use these pages alike. Pure functions over records.
+threads are taken to use these pages equally. Pure functions over records.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ from numalab.modelling.traffic import (
 )
 
 KERNEL, HANDOUT = "your kernel", "the handout"  # subject and baseline, in words
-# Share of an array's pages on one NUMA node from which it is said to be there. Fewer on one of two
-# NUMA nodes may be the chance of which pages were looked at.
+# The share of an array's pages on one NUMA node from which the array is said to be there. A smaller
+# share on one of two NUMA nodes may be due to which pages were observed.
 MIN_DOMINANT_SHARE = 0.7
-# Share of an array's pages with several users from which all threads are taken to use them.
+# The share of an array's pages with several users above which all threads are taken to use them.
 MIN_SHARED_PAGES = 0.5
 
 
@@ -61,7 +61,7 @@ class DominantNode:
     """A NUMA node that has most pages of an array.
 
     Attributes:
-        array: its name; empty: all pages of all arrays are on that NUMA node.
+        array: the array's name; empty: all pages of all arrays are on that NUMA node.
         numa_node: the NUMA node's number.
         share: the share of the array's pages (0 to 1).
     """
@@ -80,10 +80,11 @@ class ModelledSpeedup:
         machine: the machine's name.
         subject, baseline: what is compared with what, in words.
         yours, theirs: the modelled times of subject and baseline; None where why_not says why.
-        why_not: a sentence; empty where there are times.
-        dominant_node: of first touch, where most pages of an array are.
+        why_not: why there are no times, as a sentence; else empty.
+        dominant_node: of first touch, the NUMA node with most pages of an array; None: there is
+            none.
         is_shared: of first touch, several threads use most pages of an array.
-        carried_from: where the touch map was taken, in words, if on another machine; else empty.
+        carried_from: the machine on which the touch map was taken, in words; empty: this one.
     """
 
     criterion: str
@@ -98,8 +99,8 @@ class ModelledSpeedup:
     carried_from: str = ""
 
     def json_data(self) -> Json:
-        """Return the JSON of a result, labelled as modelled: nobody may take it for a measured
-        time."""
+        """Return the JSON of a result, labelled as modelled, so that it can't be taken for a
+        measured time."""
         return {
             "modelled": True,
             "criterion": self.criterion,
@@ -115,14 +116,14 @@ class ModelledSpeedup:
 
     @property
     def speedup(self) -> float | None:
-        """The baseline's modelled time over yours; None where there are no times."""
+        """The baseline's modelled time over the subject's; None where there are no times."""
         if self.yours is None or self.theirs is None:
             return None
         return self.theirs.s_per_gb / self.yours.s_per_gb
 
 
 def not_modelled(criterion: str, machine: str, why: str) -> ModelledSpeedup:
-    """Return a speedup without times. why: a sentence."""
+    """Return a speedup without times. why: the reason, as a sentence."""
     return ModelledSpeedup(criterion, machine, "", "", None, None, why)
 
 
@@ -138,10 +139,10 @@ def modelled_speedups(
     Args:
         evidence: taken on the machine, or on a virtual machine that has its structure.
         machine: as large as the virtual machine was; its `scaled_from` is the whole machine.
-        slow: the lab's slow launches by file name.
+        slow: the lab's slow launches, by their paths in lab.toml.
 
     Empty where the evidence has no run to model. Raises NumalabError where records contradict each
-    other or the machine.
+    other or the machine, and BadPolicy where a slow launch has no meaning on the whole machine.
     """
     evidence = evidence.select_parts(criterion.part)
     if criterion.slow is not None:
@@ -162,12 +163,16 @@ def extrapolate(
 ) -> tuple[ModelledSpeedup, ...]:
     """Return what can be modelled on a machine without evidence, from a touch map of another one.
 
-    Labs on first touch only: each thread of the map stands for an equal share of the machine's
+    For labs on first touch only: each thread of the map stands for an equal share of the machine's
     cores, and a page is on the NUMA node of the thread that wrote it.
 
     Args:
-        where: where the touch map was taken, in words.
+        evidence: that of the other machine.
+        where: the other machine, in words.
         machine: the whole machine, which is not scaled down.
+
+    Empty where the evidence has no tracing, or lab.toml no bytes_moved. Raises NumalabError where
+    records contradict each other.
     """
     evidence = evidence.select_parts(criterion.part)
     traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
@@ -199,7 +204,8 @@ def extrapolate(
 def _times(
     machine: Machine, yours: MemoryTraffic, theirs: MemoryTraffic
 ) -> tuple[Modelled | None, Modelled | None, str]:
-    """Return both modelled times, or None twice and why: one time alone tells nothing."""
+    """Return both modelled times and an empty string, or None twice and the reason, as a sentence:
+    one time alone says nothing."""
     for traffic in (yours, theirs):
         refusal = why_not(machine, traffic)
         if refusal is not None:
@@ -213,7 +219,7 @@ def _times(
 def _pages(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
-    """Yield the speedup over the starting code's pattern of pages."""
+    """Yield the speedup over the starting code's pattern of pages, where there is evidence."""
     traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
     placed = [p for p in evidence.runs_of(PLACEMENT) if p.residency is not None and p.outcome.ok]
     if not traces or not placed or not lab.bytes_moved:
@@ -245,7 +251,8 @@ def _pages(
 def _placements(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each placement file and runtime; the file that is timed comes first."""
+    """Yield a speedup for each placement file and runtime; the criterion's own file, or the one
+    that is timed, comes first."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
     for run in sorted(evidence.runs_of(BINDING), key=lambda run: run.file != first):
@@ -292,8 +299,8 @@ def _rank_pus(ranks: Sequence[Rank], team: int) -> list[tuple[int, ...]]:
 
 
 def launch_traffic(machine: Machine, policy: Policy) -> MemoryTraffic:
-    """Return the traffic of a launch policy laid over a machine: ranks share the rows equally, and
-    their threads those of their rank. Raises BadPolicy where the policy has no meaning there."""
+    """Return the traffic of a launch policy on a machine: ranks share the rows equally, and threads
+    those of their rank. Raises BadPolicy where the policy has no meaning on the machine."""
     topology = topology_of_machine(machine)
     plan = launch_plan(policy, topology)
     threads: list[tuple[int, ...]] = []
@@ -324,13 +331,13 @@ def page_traffic(
     """Return the traffic of observed uses of pages.
 
     Args:
-        placement: the NUMA node of each page, and where its threads may run.
+        placement: the run that shows the NUMA node of each page, and where threads may run.
         uses: the uses of the same pages, by array and page. A use counts for the core that the
-            thread was bound to, or where it was not bound for the thread's seat.
-        bytes_moved: bytes that the loop moves for each byte of an array.
+            thread was bound to, or for its core by `seats` where it was not bound.
+        bytes_moved: by array, the bytes that the loop moves for each byte of it.
 
-    Pages that nobody uses, or that are on no NUMA node, move nothing. Raises NumalabError where
-    uses and placement are not of the same pages.
+    Pages that no thread uses, or that are on no NUMA node, move nothing. Raises NumalabError where
+    uses and placement are not of the same pages, and as seats does.
     """
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
@@ -349,7 +356,7 @@ def page_traffic(
             raise NumalabError(
                 f"tracings and placement are not of the same pages of {array}; grade again"
             )
-        # Arrays are equally long, and as many pages of each stand for all as were looked at.
+        # Arrays are equally long, and the observed pages of each stand for all of its pages.
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.count)
         users = [
             frozenset(core for use in page if (core := core_of(use)) is not None)
@@ -370,8 +377,8 @@ def _is_shared(pages: Sequence[frozenset[int]]) -> bool:
 
 
 def _dominant_node(placement: Placement, bytes_moved: Mapping[str, float]) -> DominantNode | None:
-    """Return the NUMA node that has the largest share of an array's pages, if it is large enough;
-    the first of several alike."""
+    """Return the NUMA node with the largest share of the pages of any array, if that share is at
+    least MIN_DOMINANT_SHARE, else None; of equal shares the first array's."""
     largest = []
     for array, homes in (placement.residency or {}).items():
         if array in bytes_moved and homes:
@@ -387,7 +394,8 @@ def _dominant_node(placement: Placement, bytes_moved: Mapping[str, float]) -> Do
 # ---- from a small machine to the whole one -----------------------------------------------
 
 
-Shares = Mapping[int, Mapping[int, float]]  # of each small core: its share of each whole core
+# By core of the small machine: the shares of its bytes that cores of the whole machine move.
+Shares = Mapping[int, Mapping[int, float]]
 
 
 def fills(small: Machine, traffic: MemoryTraffic) -> bool:
@@ -402,7 +410,7 @@ def scale_to_whole(small: Machine, traffic: MemoryTraffic, is_filled: bool) -> M
         small: the machine on which it was observed. Where it was not scaled down, the traffic is
             returned as it is.
         is_filled: each core of the small machine stands for its share of the whole machine's cores
-            on the same NUMA node; else for one core.
+            on the same NUMA node, and the team grows with the cores; else it stands for one core.
     """
     whole = small.scaled_from
     if whole is None:
@@ -438,7 +446,7 @@ def _core_shares(small: Machine, whole: Machine, is_filled: bool) -> Shares:
 
 
 def _overlaps(first: int, begin: float, end: float) -> dict[int, float]:
-    """Return the share of the interval [begin, end) that lies on each core, where cores are unit
+    """Return the share of the interval [begin, end) that is on each core, where cores are unit
     intervals from core number `first` on."""
     shares = {}
     core = int(begin)
@@ -464,12 +472,12 @@ def extrapolated_traffic(
 
     Args:
         machine: the whole machine.
-        trace: the tracing, which tells who wrote each page first.
-        users: the users of each page, by array (touch.workers).
-        bytes_moved: bytes that the loop moves for each byte of an array.
-        shared: arrays most of whose pages several threads use, and so all of them.
+        trace: the tracing, which shows the first writer of each page.
+        users: the threads that use each page, by array (touch.workers).
+        bytes_moved: by array, the bytes that the loop moves for each byte of it.
+        shared: arrays most of whose pages several threads use, so that all threads count.
 
-    Pages that nobody wrote or used move nothing.
+    Pages that no thread wrote or used move nothing.
     """
     worker = worker_of([trace])
     working = {user for pages in users.values() for page in pages for user in page}
@@ -497,8 +505,8 @@ class _TeamCores:
     """The cores that stand for a team's threads on a machine, counted over its NUMA nodes."""
 
     def __init__(self, machine: Machine, team: int, is_filled: bool) -> None:
-        """Let each thread stand for an equal share of the cores, or unless is_filled for the first
-        of them."""
+        """Let each thread stand for an equal share of the cores, or, unless is_filled, for the
+        first core of that share."""
         self._each, self._team, self._is_filled = machine.cores / team, team, is_filled
         count = machine.cores if is_filled else team
         self.all = tuple(range(count)) if is_filled else tuple(map(self._first, range(team)))
@@ -507,8 +515,8 @@ class _TeamCores:
         return int(thread * self._each)
 
     def page_cores(self, threads: Sequence[frozenset[int] | set[int]]) -> list[tuple[int, ...]]:
-        """Return the cores of each page of an array. threads: those of each page, in order. A
-        thread's pages are dealt out in order over the cores that it stands for."""
+        """Return the cores of each page of an array, in order. threads: the threads of each page.
+        A thread's pages are dealt out in order over the cores that it stands for."""
         pages = Counter(t for page in threads for t in page if 0 <= t < self._team)
         is_dealt = self._is_filled and len(pages) > 1
         so_far: Counter[int] = Counter()

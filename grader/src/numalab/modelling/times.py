@@ -2,8 +2,8 @@
 
 Cores, L3 caches, memory controllers and links work at the same time, each at its published rate.
 So the modelled time is that of the part that needs longest, the bottleneck. A core moves its bytes
-one after another: its times for near and far memory add up. A link has one direction, from the
-threads of one NUMA node to the memory of another one, as benchmarks measure it with bound threads
+one after another: its times for near and far memory add up. A link has a direction: it connects the
+threads of one NUMA node with the memory of another one, as benchmarks measure it with bound threads
 and memory. common/modelling/README.md says what the model leaves out. Pure functions.
 """
 
@@ -24,12 +24,13 @@ SAME_TIME = 0.02
 
 @dataclass(frozen=True)
 class Demand:
-    """What one part of a machine has to move.
+    """The bytes that one part of a machine has to move.
 
     Attributes:
         resource: the kind of part.
-        numbers: of a core its number; of an L3 its NUMA node's, and its own over the machine; of a
-            controller its NUMA node's; of a link those of the threads' and the memory's NUMA nodes.
+        numbers: the part's number. For an L3 the number of its NUMA node and its own, counted over
+            the machine; for a controller that of its NUMA node; for a link those of the threads'
+            and of the memory's NUMA node.
         share: the share of all bytes (0 to 1).
         s_per_gb: the seconds that the part needs for its share of 1 GB moved in all.
         distance: a link's distance between NUMA nodes; None for other parts.
@@ -43,8 +44,8 @@ class Demand:
 
 
 class Missing(NamedTuple):
-    """A rate that is not known: of a core or link at one distance, or where distance is None of a
-    kind of part at any."""
+    """An unknown rate: that of a core or link at one distance; where distance is None, that of a
+    kind of part at any distance."""
 
     resource: Resource
     distance: int | None = None
@@ -53,7 +54,7 @@ class Missing(NamedTuple):
 @dataclass(frozen=True)
 class Flow:
     """The share of all bytes (0 to 1) that the threads of one NUMA node (user) move to and from the
-    memory of one (home), at their distance."""
+    memory of the same or another one (home), at this distance."""
 
     user: int
     home: int
@@ -67,12 +68,12 @@ class Modelled:
 
     Attributes:
         s_per_gb: seconds for 1 GB that is moved in all.
-        bottleneck: the demands that need longest, and those within SAME_TIME of them.
-        demands: what each part has to move whose rate is known.
-        missing: rates that are not known. Such parts are left out; a core's far memory counts at
-            the rate of the farthest nearer one.
+        bottleneck: the demand that needs longest, and those within SAME_TIME of it.
+        demands: those on the parts with a known rate.
+        missing: the unknown rates. Such parts are left out; but a core uses far memory at its known
+            rate for the farthest memory that is nearer.
         threads: the number of threads that move the bytes.
-        flows: what each pair of NUMA nodes moves, with a known rate or without.
+        flows: the shares of all pairs of NUMA nodes, whether or not a rate is known.
     """
 
     s_per_gb: float
@@ -113,8 +114,8 @@ class Modelled:
 
 
 def why_not(machine: Machine, traffic: MemoryTraffic | None = None) -> str | None:
-    """Return why no time can be modelled on a machine, or of one traffic there, as a sentence; None
-    where it can.
+    """Return why no time can be modelled on a machine, or for one traffic there, as a sentence;
+    None where it can.
 
     A controller without a known rate can't be left out as a link can: the less the others had to
     do, the faster the whole would seem.
@@ -138,7 +139,7 @@ def why_not(machine: Machine, traffic: MemoryTraffic | None = None) -> str | Non
 
 def modelled(machine: Machine, traffic: MemoryTraffic) -> Modelled | None:
     """Return the modelled time of traffic on a machine that is not scaled down; None where why_not
-    has a reason, or nothing is moved."""
+    returns a reason, or nothing is moved."""
     if why_not(machine, traffic) is not None or not traffic.total > 0:
         return None
     moved = traffic.normalized()
@@ -188,8 +189,8 @@ def _cores(machine: Machine, traffic: MemoryTraffic) -> Demands:
 
 
 def _nearer_rate(rates: Sequence[PublishedRate], distance: int) -> float | None:
-    """Return a core's rate for the farthest memory that is nearer than a distance; farther memory
-    is not faster."""
+    """Return a core's rate in GB/s for the farthest memory that is nearer than a distance, since
+    farther memory is not faster; None where none is known."""
     nearer = {
         rate.distance: rate.gb_s
         for rate in rates
@@ -199,8 +200,8 @@ def _nearer_rate(rates: Sequence[PublishedRate], distance: int) -> float | None:
 
 
 def _l3s(machine: Machine, traffic: MemoryTraffic) -> Demands:
-    """Return demands on L3 caches, where NUMA nodes have several of them: the cores of a single one
-    meet at the controller anyway."""
+    """Return the demands on L3 caches, where NUMA nodes have several of them. With one in each the
+    cores that share it meet at the controller anyway."""
     if machine.groups_per_node.most < 2:
         return [], []
     group_of: list[int] = []
@@ -221,7 +222,7 @@ def _l3s(machine: Machine, traffic: MemoryTraffic) -> Demands:
 
 
 def _controllers(machine: Machine, traffic: MemoryTraffic) -> list[Demand]:
-    """Return demands on memory controllers, all of which have a rate (why_not)."""
+    """Return the demands on memory controllers, which all have a rate where why_not is None."""
     share: dict[int, float] = {}
     for (_, home), moved in traffic.bytes.items():
         share[home] = share.get(home, 0.0) + moved
@@ -265,7 +266,8 @@ def _links(machine: Machine, traffic: MemoryTraffic) -> Demands:
 def _missing_rates(
     rates: Sequence[PublishedRate], resource: Resource, distances: set[int]
 ) -> list[Missing]:
-    """Return the unknown rates of one kind of part. distances: those in use without a rate."""
+    """Return the unknown rates of one kind of part. distances: those that are used and have no
+    rate."""
     if resource in DISTANCE_RESOURCES and any(rate.resource == resource for rate in rates):
         return [Missing(resource, distance) for distance in sorted(distances)]
     return [Missing(resource)] if distances or resource not in DISTANCE_RESOURCES else []

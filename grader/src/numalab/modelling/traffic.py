@@ -12,7 +12,7 @@ from functools import cached_property
 from numalab.errors import NumalabError
 from numalab.machines.machine import Machine
 
-Bytes = Mapping[tuple[int, int], float]  # by core and the NUMA node that its pages are on
+Bytes = Mapping[tuple[int, int], float]  # by core, and by the NUMA node of the memory
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,14 @@ class MemoryTraffic:
         return frozenset(core for (core, _), moved in self.bytes.items() if moved > 0)
 
     def normalized(self) -> MemoryTraffic:
-        """Return the same traffic, scaled to a total of 1."""
+        """Return the same traffic, scaled to a total of 1; the total has to be above 0."""
         shares = {key: moved / self.total for key, moved in self.bytes.items()}
         return MemoryTraffic(shares, self.threads)
 
 
 def summed(parts: Iterable[tuple[tuple[int, int], float]], threads: int) -> MemoryTraffic:
-    """Return the traffic of parts, each (core, NUMA node) and bytes; equal pairs are added."""
+    """Return the traffic of parts, each of a pair (core, NUMA node) and its bytes. Equal pairs are
+    added, parts without bytes left out."""
     total: dict[tuple[int, int], float] = {}
     for key, moved in parts:
         if moved > 0:
@@ -52,14 +53,14 @@ def summed(parts: Iterable[tuple[tuple[int, int], float]], threads: int) -> Memo
 
 
 def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ...]:
-    """Return the core on which each thread runs.
+    """Return the core on which each thread is taken to run, in the order of the threads.
 
     Args:
         threads: the PUs on which each thread may run.
 
-    A thread that may run on several cores is put where the fewest others are, first on its NUMA
-    node and then on its cores, as a scheduler balances them. Raises NumalabError for a PU that the
-    machine does not have, and for a thread without any.
+    A thread that may run on several cores gets the one with the fewest other threads, of those the
+    one whose NUMA node has the fewest, as a scheduler balances them. Raises NumalabError for a PU
+    that the machine does not have, and for a thread without any.
     """
     table, nodes = machine.pu_table, node_of_core(machine)
     choices = []
@@ -83,8 +84,8 @@ def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ..
 
 
 def homes_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
-    """Return the share of a thread's own pages on each NUMA node, by the PUs on which it may have
-    run when it wrote them."""
+    """Return the share (0 to 1) of a thread's own pages on each NUMA node, by the PUs on which it
+    may have run when it wrote them."""
     count: dict[int, float] = {}
     for pu in pus:
         node = machine.pu_table[pu].numa_node
@@ -93,7 +94,7 @@ def homes_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
 
 
 def node_of_core(machine: Machine) -> tuple[int, ...]:
-    """Return the NUMA node of each core."""
+    """Return the NUMA node of each core, by the core's number."""
     return tuple(node.number for node in machine.numa_nodes for _ in node.cores)
 
 
@@ -102,8 +103,10 @@ def own_pages_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> M
     first.
 
     Args:
-        threads: the PUs on which each may run. The pages of one that may run on several NUMA nodes
-            are on all of them, wherever the thread is now.
+        threads: the PUs on which each may run. The pages of a thread that may run on several NUMA
+            nodes are taken to be on all of them, wherever the thread is.
+
+    Raises NumalabError as seats does.
     """
     parts = [
         ((core, home), share)
@@ -114,7 +117,8 @@ def own_pages_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> M
 
 
 def serial_touch_traffic(machine: Machine, threads: Sequence[Collection[int]]) -> MemoryTraffic:
-    """Return the traffic of threads that move equally much, where the first one wrote all pages."""
+    """Return the traffic of threads that move equally much, where the first one wrote all pages.
+    Arguments and errors as of seats."""
     seated = seats(machine, threads)
     home = node_of_core(machine)[seated[0]]
     return summed((((core, home), 1.0) for core in seated), len(threads))
@@ -122,7 +126,7 @@ def serial_touch_traffic(machine: Machine, threads: Sequence[Collection[int]]) -
 
 def single_node_traffic(machine: Machine, threads: int) -> MemoryTraffic:
     """Return the traffic of a team on the first NUMA node that has cores, with its pages there: a
-    thread on each core as far as there are enough."""
+    thread on each core, then a second one on each, and so on."""
     node = machine.nodes_with_cores[0]
     first = sum(len(before.cores) for before in machine.numa_nodes[: node.number])
     cores = [first + thread % len(node.cores) for thread in range(threads)]

@@ -1,4 +1,4 @@
-"""What an instructor gets for a lesson, made from the files of its lab.
+"""Material for instructors, made from the files of a lab: lesson notes, exams, oral exams.
 
 Imported by `commands` alone: notes, viva.
 """

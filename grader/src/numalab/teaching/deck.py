@@ -1,4 +1,4 @@
-"""What a deck of slides says, slide by slide. Pure functions.
+"""Reading a deck of slides, slide by slide. Pure functions.
 
 A deck is Marp's Markdown: slides between lines `---`, directives and speaker notes in HTML
 comments. A note begins with the minutes that the slide takes: `2 min. Say that ...`, or
@@ -25,7 +25,13 @@ _MINUTES = re.compile(r"\s*(?P<minutes>\d+) min\. (?P<core>Core\. )?\S")
 
 @dataclass(frozen=True)
 class Slide:
-    """number: from 1 on; text: its Markdown, comments left out; notes: what to say."""
+    """A slide of a deck.
+
+    Attributes:
+        number: counted from 1.
+        text: its Markdown, without comments.
+        notes: its speaker notes.
+    """
 
     number: int
     text: str
@@ -33,29 +39,37 @@ class Slide:
 
     @cached_property
     def title(self) -> str:
+        """The first heading; empty where the slide has none."""
         heading = re.search(r"^#{1,2} (.+)$", self.text, re.MULTILINE)
         return heading[1] if heading else ""
 
     @property
     def minutes(self) -> int | None:
-        """None where the notes do not begin with them."""
+        """The minutes that the slide takes; None where its notes do not begin with them."""
         found = _MINUTES.match(self.notes)
         return int(found["minutes"]) if found else None
 
     @property
     def is_core(self) -> bool:
-        """Whether its notes say that the short lecture has it, too."""
+        """Whether the short lecture has the slide, too, by its notes."""
         found = _MINUTES.match(self.notes)
         return found is not None and found["core"] is not None
 
     @property
     def figures(self) -> tuple[str, ...]:
+        """The names of the slide's figures, in order, without .svg."""
         return tuple(found["name"] for found in FIGURE.finditer(self.text))
 
 
 @dataclass(frozen=True)
 class Deck:
-    """name: the file's without .md; settings: its front matter, line by line."""
+    """A deck of slides.
+
+    Attributes:
+        name: the file's name without .md.
+        settings: the front matter, by key.
+        slides: one or more, in order.
+    """
 
     name: str
     settings: dict[str, str]
@@ -67,17 +81,18 @@ class Deck:
 
     @property
     def short(self) -> tuple[Slide, ...]:
-        """The slides of the short lecture: its core, and what every lecture begins and ends
-        with."""
+        """The slides of the short lecture: those of its core, the first and the last one."""
         return tuple(s for s in self.slides if s.is_core or s in (self.slides[0], self.slides[-1]))
 
 
 def minutes_of(slides: tuple[Slide, ...]) -> int:
+    """Return the minutes that slides take together; one that does not say counts as 0."""
     return sum(slide.minutes or 0 for slide in slides)
 
 
 def parse_deck(name: str, text: str) -> Deck:
-    """Raises UserError where there is no front matter."""
+    """Read a deck's text. name: the file's without .md. Raises UserError where there is no front
+    matter."""
     front = _FRONT_MATTER.match(text)
     if front is None:
         raise UserError(f"{name}.md: the first lines have to be settings between two lines ---")
@@ -87,7 +102,7 @@ def parse_deck(name: str, text: str) -> Deck:
         if colon
     }
     lines = text[front.end() :].splitlines()
-    # A reader of Markdown knows which lines --- stand in a listing or below a heading.
+    # A parser of Markdown knows which lines --- are in a listing or below a heading.
     tokens = MarkdownIt().parse("\n".join(lines))
     rules = [token.map[0] for token in tokens if token.type == "hr" and token.map]
     bounds = [-1, *rules, len(lines)]

@@ -1,6 +1,6 @@
-"""Exam questions on a lab, with their answers: its own questions, code with a mistake in it, and
-sentences of reports with what can have caused them. Which mistakes are asked for is drawn by a
-seed, so that each term has an exam of its own, and staff can make it again."""
+"""Exam questions on a lab, with their answers: those of its notebook, code with a mistake in it,
+and sentences of reports with their possible causes. The mistakes are drawn by a seed, so that each
+term has an exam of its own, and instructors can make it again."""
 
 from __future__ import annotations
 
@@ -19,12 +19,18 @@ from numalab.words import listed
 CHOICES = 4
 CODE_QUESTIONS, REPORT_QUESTIONS = 5, 3
 _LETTERS = "abcdefgh"
-_SHORTEST_SAYS = 16  # characters of a part of a sentence that tells something by itself
+_SHORTEST_SAYS = 16  # characters of a quotation from a report that says something by itself
 
 
 @dataclass(frozen=True)
 class ExamQuestion:
-    """text: Markdown; correct_choice: its index in choices; answer: what speaks for it."""
+    """A multiple-choice question of an exam.
+
+    Attributes:
+        text: the question, in Markdown.
+        correct_choice: the index of the correct one of `choices`.
+        answer: the reasons for it.
+    """
 
     text: str
     choices: tuple[str, ...]
@@ -33,10 +39,12 @@ class ExamQuestion:
 
     @property
     def letter(self) -> str:
+        """The letter of the correct choice."""
         return _LETTERS[self.correct_choice]
 
     @property
     def lettered(self) -> list[tuple[str, str]]:
+        """The choices, each with its letter."""
         return list(zip(_LETTERS, self.choices, strict=False))
 
 
@@ -44,7 +52,8 @@ Group = tuple[str, str]
 
 
 def group_of(mistake: KnownMistake, language: str) -> Group:
-    """What a student sees of a mistake: the criterion, and what its sentence says."""
+    """Return what a report shows of a mistake: the criterion that fails first, and words of its
+    sentence. Mistakes of one group can't be told apart by it."""
     return mistake.first, mistake.says_in(language)
 
 
@@ -53,7 +62,7 @@ def _names(criteria: Iterable[str]) -> str:
 
 
 def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
-    """Those that notebooks ask."""
+    """Return the questions of a lab's notebook as exam questions."""
     return [
         ExamQuestion(
             question.text,
@@ -66,8 +75,8 @@ def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
 
 
 def code_of(installation: Installation, lab: Lab, language: Language, mistake: KnownMistake) -> str:
-    """The code with the mistake, as a listing in Markdown; empty where it is too long to be asked
-    for, in no text at all, or not in that language. Raises OSError."""
+    """Return the code with a mistake as a listing in Markdown; empty where it is too long for an
+    exam, not in UTF-8, or not in that language. Raises OSError where a file can't be read."""
     try:
         if mistake.folder is not None:
             lines = _file_lines(mistake.folder)
@@ -85,7 +94,7 @@ def code_of(installation: Installation, lab: Lab, language: Language, mistake: K
 
 
 def _file_lines(folder: Path) -> list[str]:
-    """All lines of its files, below the name of each."""
+    """Return all lines of a folder's files without comments, below the name of each."""
     shown = []
     for path in sorted(folder.iterdir()):
         lines = strip_comments(path.read_text("utf-8"), path.suffix)
@@ -96,7 +105,7 @@ def _file_lines(folder: Path) -> list[str]:
 def _drawn(
     draw: random.Random, mistakes: Sequence[KnownMistake], language: str, most: int
 ) -> list[KnownMistake]:
-    """So many, of as many groups as possible."""
+    """Draw at most `most` mistakes, of as many groups as possible."""
     shuffled = draw.sample(list(mistakes), len(mistakes))
     by_group: dict[Group, list[KnownMistake]] = {}
     for mistake in shuffled:
@@ -113,8 +122,8 @@ def _drawn(
 def _others(
     draw: random.Random, mistake: KnownMistake, known: Sequence[KnownMistake], language: str
 ) -> list[KnownMistake]:
-    """Mistakes that another report would tell, no two of one group: in kernels, or in files, first
-    of all in the same file."""
+    """Draw other mistakes as wrong choices, CHOICES - 1 at most: no two of one group, and all in
+    kernels or all in files, as the mistake is; those in the same file come first."""
     groups = {group_of(mistake, language)}
     others = []
     shuffled = draw.sample(list(known), len(known))
@@ -146,7 +155,8 @@ def code_questions(
     known: Sequence[KnownMistake],
     seed: str,
 ) -> list[ExamQuestion]:
-    """What is wrong in these lines? Raises OSError."""
+    """Return questions for what is wrong in a listing. known: the lab's mistakes. Raises OSError
+    where a file can't be read."""
     draw = random.Random(f"code {lab.name} {language} {seed}")
     code = {mistake.name: code_of(installation, lab, language, mistake) for mistake in known}
     able = [mistake for mistake in known if code[mistake.name]]
@@ -170,7 +180,8 @@ def code_questions(
 def report_questions(
     lab: Lab, language: Language, known: Sequence[KnownMistake], seed: str
 ) -> list[ExamQuestion]:
-    """Which mistake explains what the report says?"""
+    """Return questions for the mistake that explains a sentence of a report. known: the lab's
+    mistakes."""
     draw = random.Random(f"report {lab.name} {language} {seed}")
     able = [
         mistake
@@ -197,7 +208,8 @@ def report_questions(
 
 
 def path_of(mistake: KnownMistake, language: Language, installation: Installation) -> Path:
-    """Where it lies, from the kit's folder."""
+    """Return where a mistake's file or folder is, from the installation's folder; one of another
+    language where it has none in this."""
     if mistake.folder is not None:
         return installation.shown(mistake.folder)
     return installation.shown(mistake.kernels.get(language) or next(iter(mistake.kernels.values())))

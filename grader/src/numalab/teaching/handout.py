@@ -1,5 +1,5 @@
-"""A lab's text, taken apart: what is to be learnt, the steps, the questions at its end. Pure
-functions. Which parts a README.md must have is tested (tests/test_style.py)."""
+"""Reading a lab's handout: what is to be learnt, the steps, and the questions at its end. Pure
+functions. The parts that a README.md must have are tested (tests/test_style.py)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,14 @@ _SOURCES = re.compile(r"^\*Sources?:\*", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Handout:
-    """goals, needs, effect: a sentence or two each; steps: of "What to do", in order; questions:
-    those to take along. All of it Markdown, each on one line but for listings inside steps."""
+    """The parts of a handout, in Markdown, each on one line but for steps with listings.
+
+    Attributes:
+        goals, needs, effect: what students will be able to do, what they need, and the effect to
+            expect; empty where the handout does not say.
+        steps: those of "What to do", in order.
+        questions: those to take along, in order.
+    """
 
     goals: str
     needs: str
@@ -29,13 +35,13 @@ class Handout:
 
 
 def _joined(text: str) -> str:
-    """A paragraph in one line."""
+    """Return a paragraph as one line."""
     return " ".join(text.split())
 
 
 def _front(text: str, words: str) -> str:
-    """The paragraph that begins with these words in italics, without them; the first letter is
-    large. Empty where there is none."""
+    """Return the paragraph that begins with these words in italics, without them and with a capital
+    first letter; empty where there is none."""
     found = re.search(
         rf"^\*{re.escape(words)}:?\* +(.+?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL
     )
@@ -44,8 +50,8 @@ def _front(text: str, words: str) -> str:
 
 
 def section(text: str, title: str) -> str:
-    """Of a Markdown text what stands below `## title`, without the line of sources at its end;
-    empty where there is no such heading."""
+    """Return the part of a Markdown text below `## title`, without the sources at its end; empty
+    where there is no such heading."""
     headings = list(_HEADING.finditer(text))
     for number, heading in enumerate(headings):
         if heading["title"] == title:
@@ -57,7 +63,8 @@ def section(text: str, title: str) -> str:
 
 
 def _entries(text: str, mark: re.Pattern[str]) -> tuple[str, ...]:
-    """The entries of a list, which lines that are not indented end; each with its listings."""
+    """Return the entries of a list, each with its indented listings; a line that is not indented
+    ends an entry. mark: what an entry begins with."""
     entries = []
     starts = [found.end() for found in mark.finditer(text)]
     for start, end in pairwise([*starts, len(text)]):
@@ -71,7 +78,8 @@ def _entries(text: str, mark: re.Pattern[str]) -> tuple[str, ...]:
 
 
 def read_handout(text: str, name: str) -> Handout:
-    """name: for messages. Raises NumalabError where it has no steps."""
+    """Return the parts of a handout. name: the file, for messages. Raises NumalabError where it has
+    no steps."""
     handout = Handout(
         _front(text, "You will be able to"),
         _front(text, "Needs"),
@@ -85,7 +93,8 @@ def read_handout(text: str, name: str) -> Handout:
 
 
 def step_in_short(step: str) -> str:
-    """Its first paragraph; where that leads over to a listing, with the listing's first command."""
+    """Return the first paragraph of a step; where it ends with a colon, with the first command of
+    the listing below it."""
     paragraph, *more = step.split("\n\n")
     told = _joined(paragraph)
     listing = re.search(r"```\w*\n\s*(.+?)(?: {2,}.*)?\n", "\n\n".join(more)) if more else None

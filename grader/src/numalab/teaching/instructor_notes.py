@@ -1,6 +1,6 @@
-"""An instructor's notes on a lab, as one text in Markdown: a lesson plan, what students get wrong
-and what the kit says to it, hints, answers, and exam questions. All of it comes from the files of
-the lab, its solution and its deck, so that it is never older than they are."""
+"""An instructor's notes on a lab, as one text in Markdown: a lesson plan, the mistakes of students
+and what numalab reports of them, hints, answers, and exam questions. All of it comes from the files
+of the lab, its solution and its deck, so that it is never older than they are."""
 
 from __future__ import annotations
 
@@ -24,14 +24,22 @@ from numalab.teaching.exam import ExamQuestion
 from numalab.teaching.handout import ANSWERS, Handout, read_handout, section, step_in_short
 from numalab.words import count, listed
 
-SHORTEST_SAYS = 10  # characters of a part of a sentence that is worth showing
+SHORTEST_SAYS = 10  # characters of a quotation from a report that is worth showing
 
 
 @dataclass(frozen=True)
 class Material:
-    """All that the notes on a lab are made from. answers: Markdown, of the solution's text; prompt:
-    what is to be explained in three sentences, empty where there is no notebook; deck: None where
-    there is no lecture; exam_questions: drawn by the seed."""
+    """All that the notes on a lab are made from.
+
+    Attributes:
+        answers: those in the solution's text, in Markdown; empty: it has none.
+        prompt: what students explain in three sentences; empty where there is no notebook.
+        deck: the lecture's slides; None where there is no lecture.
+        paths: the mistakes' files, by the mistake's name.
+        published: published figures, by the prediction's name.
+        quiz: the notebook's questions, by name.
+        exam_questions: the quiz and those that the seed draws.
+    """
 
     lab: Lab
     language: Language
@@ -55,7 +63,8 @@ def _text(path: Path) -> str:
 
 
 def gather(installation: Installation, lab: Lab, language: Language, seed: str) -> Material:
-    """Raises NumalabError where a file of the kit is missing or not of its form."""
+    """Read all that the notes on a lab are made from. Raises NumalabError where a file of numalab's
+    is missing or wrong, and UserError where a notebook or a deck can't be read."""
     readme = installation.lab_folder(lab.name) / "README.md"
     slides = installation.root / "slides" / f"{lab.name}.md"
     notebook = given_notebook(installation, lab.name)
@@ -86,7 +95,7 @@ def gather(installation: Installation, lab: Lab, language: Language, seed: str) 
 
 
 def notes(material: Material) -> str:
-    """The whole text."""
+    """Return the notes as one text in Markdown."""
     parts = (_head, _plan, _mistakes, _hints, _answers, _exam)
     return "\n".join(line for part in parts for line in part(material)) + "\n"
 
@@ -112,7 +121,7 @@ def _head(material: Material) -> Iterator[str]:
 
 
 def _where(lab: Lab, criterion: Criterion) -> str:
-    """On which machines a criterion is graded."""
+    """Return the machines on which a criterion is graded, in words."""
     if criterion.kind == "timing" and criterion.needs_numa_nodes > 1:
         return f"only where there are {criterion.needs_numa_nodes} NUMA nodes or more; else n/a"
     if criterion.needs_huge_page_mode:
@@ -248,7 +257,8 @@ def _criterion_mistakes(
 
 
 def _report_words(mistake: KnownMistake, language: str) -> str:
-    """What the report says, in its words where they tell something by themselves, and why."""
+    """Return what the report says of a mistake and, where it is always the same, the cause; the
+    words of the report are quoted if they are long enough."""
     says_nothing = mistake.cause in (None, "missed")  # the sentence has the figure, then
     means = "" if mistake.cause is None else CAUSES[mistake.cause].means
     says = mistake.says_in(language).strip()
@@ -258,7 +268,7 @@ def _report_words(mistake: KnownMistake, language: str) -> str:
 
 
 def _facts(material: Material, mistake: KnownMistake) -> str:
-    """What else fails, in which languages there is one, and where it lies."""
+    """Return sentences on a mistake: what else fails, in which languages it exists, its file."""
     told = []
     correctness = {c.name for c in material.lab.criteria if c.kind == "correctness"}
     more = [name for name in mistake.fails if name != mistake.first]

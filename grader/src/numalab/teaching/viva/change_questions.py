@@ -1,4 +1,5 @@
-"""What did you change between two attempts, and why did that matter? Pure functions."""
+"""Oral questions on what a student changed between two attempts, and why it mattered. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -18,16 +19,16 @@ from numalab.teaching.viva.wording import (
 )
 from numalab.words import listed
 
-MOVED = 0.05  # of a share; less may be a page at a border, or noise
-# Times say that something changed, and not what.
+MOVED = 0.05  # the least difference of two shares; less may be a page at a border, or noise
+# Times come last: they show that something changed, and not what.
 _KIND_ORDER = {"evidence": 0, "correctness": 1, "timing": 2}
-# What says nothing of a criterion by itself, but of another one.
+# Causes that say nothing about the criterion itself.
 _NOT_ITS_OWN = ("not_right_yet", "not_built", "interrupted", "kit")
 
 
 @dataclass(frozen=True)
 class _Change:
-    """Of one criterion between two attempts."""
+    """The verdicts on one criterion in two attempts."""
 
     earlier: CriterionVerdict
     later: CriterionVerdict
@@ -42,7 +43,8 @@ class _Change:
 
     @property
     def has_moved(self) -> bool:
-        """A share that is another one, at the same place; times are not compared over days."""
+        """Whether the value of evidence has changed by MOVED or more on the same machine. Times are
+        not compared between days."""
         both = (self.earlier.value, self.later.value)
         if (
             None in both
@@ -55,7 +57,7 @@ class _Change:
 
 
 def _changes(earlier: Stage, later: Stage) -> list[_Change]:
-    """The most telling first."""
+    """Return the criteria that have changed between two attempts, the most telling first."""
     found = []
     for name in later.verdict.statuses:
         old, new = earlier.shown(name), later.shown(name)
@@ -80,8 +82,8 @@ def _changes(earlier: Stage, later: Stage) -> list[_Change]:
 
 
 def _touch_words(earlier: Stage, later: Stage, name: str) -> tuple[str, str] | None:
-    """What the two touch maps say of the array that has changed most; None where they say the
-    same."""
+    """Return what the touch maps of two attempts show of the array that has changed most, as two
+    clauses; None where none has changed by more than MOVED. name: the criterion's."""
     old, new = earlier.touched.get(name, {}), later.touched.get(name, {})
     most, said = MOVED, None
     for array in old:
@@ -111,7 +113,8 @@ def _step_words(earlier: Stage, later: Stage, change: _Change) -> str:
 
 
 def _others(changes: list[_Change]) -> Iterator[str]:
-    """What became of other criteria in the same step."""
+    """Yield a sentence on the other criteria that pass since the later attempt, and one on those
+    that fail since then."""
     for told, chosen in (
         ("Passes since then, too", [one for one in changes[1:] if one.is_cured]),
         ("Fails since then", [one for one in changes[1:] if one.is_broken]),
@@ -145,8 +148,8 @@ def _question(
 
 
 def change_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """One for each two attempts that follow each other, those that cure most first, of these the
-    last ones."""
+    """Return a question for each two successive attempts between which something has changed. Those
+    whose cured criteria have most points come first, of equal ones the later attempts."""
     del draw  # there is nothing to choose
     found = []
     for earlier, later in pairwise(story.stages):

@@ -1,5 +1,5 @@
-"""Three to five questions of all that a student's attempts give: of different kinds, labs and
-criteria, and the same ones for the same attempts. Pure functions."""
+"""The choice of an oral exam's questions from all that a student's attempts give: of different
+kinds, labs and criteria, and the same ones for the same attempts. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from numalab.teaching.viva.time_questions import time_questions
 
 
 def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a lab's own questions without their choices, in an order that is drawn: for attempts
-    that give too few, as one file that can't be built."""
+    """Return the questions of a lab's notebook without their choices, in an order that is drawn.
+    They fill up for attempts that give too few, such as one file that can't be built."""
     return [
         VivaQuestion(
             kind="subject",
@@ -40,7 +40,7 @@ def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     ]
 
 
-# Each gives all that it can ask of a lab, the most telling first; the text is what it draws by.
+# Returns all questions of a kind on a lab, the most telling first. Its text is what it draws by.
 Maker = Callable[[LabStory, str], Sequence[VivaQuestion]]
 MAKERS: Mapping[Kind, Maker] = {
     "change": change_questions,
@@ -59,7 +59,8 @@ FILLS_UP: Kind = "subject"
 def all_questions(
     stories: Sequence[LabStory], seed: Seed
 ) -> dict[Kind, list[Sequence[VivaQuestion]]]:
-    """By kind, of each lab that has some, in an order of the student's own."""
+    """Return the questions by kind; for each kind a list per lab that has some, in an order that
+    the student's seed draws."""
     found: dict[Kind, list[Sequence[VivaQuestion]]] = {}
     for kind in KINDS:
         draw = f"numalab viva {seed.number}: {kind}"
@@ -69,9 +70,9 @@ def all_questions(
 
 
 def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[VivaQuestion]:
-    """As many as number, or all that there are. One of each kind first, of the labs and criteria
-    that were not asked about yet; then what else is new. The labs' own questions fill up what is
-    missing."""
+    """Return `number` questions, or all that there are. One of each kind comes first, on labs and
+    criteria that have no question yet, then further ones on criteria with the fewest. Questions of
+    the labs' notebooks fill up what is missing."""
     found = all_questions(stories, seed)
     of_labs = [questions for labs in found.values() for questions in labs]
     left = [(place, one) for questions in of_labs for place, one in enumerate(questions)]

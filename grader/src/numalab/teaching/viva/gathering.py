@@ -1,5 +1,5 @@
-"""A student's stories, from a course's folder: what was handed in, what was judged, and of the kept
-records what questions need."""
+"""Gathering a student's stories from a course's folder: the hand-ins, their results, and what
+questions need of the kept records."""
 
 from __future__ import annotations
 
@@ -43,25 +43,24 @@ from numalab.untrusted.visible import visible_lines
 
 # ---- numalab's own texts -----------------------------------------------------------------------
 
-# Which of numalab's own texts a hand-in says the same as, whatever names, comments and blanks it
-# has: the handout, the solution, a known mistake. For the examiner, who then asks all the more for
-# reasons; it is no fault, where a solution is one line.
+# A hand-in may be the same as one of numalab's own texts but for names, comments and blanks: the
+# handout, the solution, a known mistake. The examiner is shown which, and asks all the more for
+# reasons; it is no fault where a solution is one line.
 
-Files = Mapping[str, str]  # by name
-# Of a kernel its tokens, of another file its words.
-_Bare = Mapping[str, tuple[str, ...]]
+Files = Mapping[str, str]  # texts, by the file's name
+_Bare = Mapping[str, tuple[str, ...]]  # by file: a kernel's tokens, another file's words
 
 
 @dataclass(frozen=True)
 class Known:
-    """A text of the kit's, and what it is in words."""
+    """A text of numalab's, and what it is, in words."""
 
     words: str
     files: _Bare
 
 
 def _text(path: Path) -> str | None:
-    """As it can be shown; None where it is no text."""
+    """Return a file's text, made safe to show; None where there is none, or it is no text."""
     try:
         return visible_lines(read_plain_text(path, FILE_BYTES, follow_links=False))
     except (FileNotFoundError, NotPlain, UnicodeDecodeError):
@@ -69,13 +68,14 @@ def _text(path: Path) -> str | None:
 
 
 def handed_files(folder: Path, lab: Lab, language: str) -> dict[str, str]:
-    """What a folder has of what is handed in for a lab in a language."""
+    """Return the texts of the files in a folder that are handed in for a lab in a language, by
+    name. Files that are missing or no text are left out."""
     found = ((name, _text(folder / name)) for name in file_names(lab, language))
     return {name: text for name, text in found if text is not None}
 
 
 def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
-    """Without comments, blanks and, in kernels, names."""
+    """Return files without comments, blanks and, in kernels, names."""
     kernel = KERNEL_FILES[language]
     return {
         name: tokens_of(text, language)
@@ -86,7 +86,8 @@ def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
 
 
 def _given(installation: Installation, lab: Lab, language: str, seed: Seed) -> tuple[Files, Files]:
-    """The handout and the solution; of a variant the student's own."""
+    """Return the files of the handout and of the solution; of a variant those that the student's
+    seed draws. Raises NumalabError."""
     if not lab.is_variant:
         handout = handed_files(installation.lab_folder(lab.name), lab, language)
         return handout, handed_files(installation.solution_folder(lab.name), lab, language)
@@ -107,7 +108,8 @@ def known_texts(
     seed: Seed,
     mistakes: Sequence[KnownMistake],
 ) -> Iterator[Known]:
-    """The likeliest first. Raises NumalabError."""
+    """Yield numalab's own texts for a lab, the likeliest first. Raises NumalabError where a
+    variant can't be drawn."""
     handout, solution = (
         _bare(files, language) for files in _given(installation, lab, language, seed)
     )
@@ -125,7 +127,7 @@ def known_texts(
 
 
 def same_as(files: Files, language: str, known: Sequence[Known]) -> str:
-    """In words; empty where it is none of them."""
+    """Return in words which of numalab's texts files are the same as; empty: none."""
     own = _bare(files, language)
     return next((one.words for one in known if one.files == own), "")
 
@@ -134,7 +136,8 @@ def same_as(files: Files, language: str, known: Sequence[Known]) -> str:
 
 
 def _touched(evidence: Evidence) -> dict[str, Touched]:
-    """By array, of the tracing that judges worst."""
+    """Return what the tracing that is judged worst shows, by array; empty: there is none. Raises
+    NumalabError where records contradict each other."""
     seen = shown_trace(evidence)
     if seen is None:
         return {}
@@ -153,7 +156,7 @@ def _touched(evidence: Evidence) -> dict[str, Touched]:
 
 
 def _touched_by_criterion(lab: Lab, evidence: Evidence) -> dict[str, dict[str, Touched]]:
-    """By criterion."""
+    """Return what tracings show, by criterion and array. Raises NumalabError as _touched does."""
     found = {}
     for criterion in lab.criteria:
         if reads(criterion, TRACE):
@@ -165,7 +168,7 @@ def _touched_by_criterion(lab: Lab, evidence: Evidence) -> dict[str, dict[str, T
 
 
 def _graded(account: GradeTrace) -> list[Attempt]:
-    """The last grading of each hand-in, in the order of these."""
+    """Return the last grading of each hand-in that was graded, in the order of the hand-ins."""
     every = [*account.row.others, *([account.row.attempt] if account.row.attempt else [])]
     found = []
     for hand_in in account.hand_ins:
@@ -176,7 +179,8 @@ def _graded(account: GradeTrace) -> list[Attempt]:
 
 
 def _language(account: GradeTrace, attempts: Sequence[Attempt]) -> str | None:
-    """That counts, or else of the last attempt; None where nothing was graded."""
+    """Return the language of the result that counts, or else of the last attempt's first result;
+    None where nothing was graded."""
     counting = account.row.result
     languages = [result["language"] for result in attempts[-1].results] if attempts else []
     if counting is not None and counting["language"] in languages:
@@ -185,7 +189,8 @@ def _language(account: GradeTrace, attempts: Sequence[Attempt]) -> str | None:
 
 
 def _grading(folder: Path, language: str, labs: Mapping[str, Lab]) -> StoredGrading | None:
-    """None where its records are gone, or of another kit: then only the verdict is left."""
+    """Return a stored grading; None where its records are gone, or can't be judged by this version,
+    so that only the verdict is left."""
     try:
         return read_grading(folder / "evidence" / language, labs)
     except UserError:
@@ -259,8 +264,15 @@ def gather(
     accounts: Sequence[GradeTrace],
     seed: Seed,
 ) -> list[LabStory]:
-    """accounts: of one student, by lab; seed: the student's. Raises NumalabError, and UserError
-    where nothing was graded."""
+    """Return a student's stories, one for each lab with a graded hand-in.
+
+    Args:
+        labs: by name.
+        accounts: the student's, one for each lab.
+        seed: the student's.
+
+    Raises UserError where nothing was graded, and NumalabError where a file of numalab's is wrong.
+    """
     gallery = load_gallery(gallery_folder(installation))
     machines = tuple(
         (name, len(one.numa_nodes))

@@ -1,4 +1,4 @@
-"""What would it be on another machine? Pure functions."""
+"""Oral questions on what would come out on another machine. Pure functions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from numalab.teaching.viva.wording import (
 )
 
 LOCAL, TOUCHED = local_pages.name, touched_where_used.name
-MUCH_MORE = 1.3  # times a modelled speedup: less is no difference that a model bears
-_FILE_RULES = (binding.name, launch.name)  # rules on what a file says, on one machine and another
+MUCH_MORE = 1.3  # the least ratio of two modelled speedups; a model can't support a smaller one
+_FILE_RULES = (binding.name, launch.name)  # rules on files that have to hold on any machine
 
 
 def _nodes(count: int) -> str:
@@ -34,12 +34,12 @@ def _nodes(count: int) -> str:
 
 
 def _homes(model: Json) -> int:
-    """How many NUMA nodes hold pages."""
+    """Return the number of NUMA nodes that have pages."""
     return len({flow["home"] for flow in model["flows"]})
 
 
 def _limit(model: Json) -> str:
-    """What takes longest, by the model."""
+    """Return what takes longest by the model, in words."""
     kinds = list(dict.fromkeys(kind for kind, *_ in model["bottleneck"]))
     shares = [model["share"] for model in model["demands"] if model["of"] == kinds[0]]
     what = {"controller": "memory controller", "l3": "L3 cache"}.get(kinds[0], kinds[0])
@@ -60,7 +60,8 @@ def _model_line(model: Json) -> str:
 
 
 def _modelled(story: LabStory) -> VivaQuestion | None:
-    """A speedup that is modelled on two machines, and much larger on one."""
+    """Return the question on a speedup that is modelled on two machines, and is much larger on one
+    of them; None: there is none."""
     found: dict[str, list[Json]] = {}
     for model in story.last.result.get("modelled", ()):
         if model.get("speedup") and model.get("yours") and model.get("theirs"):
@@ -102,13 +103,15 @@ def _speedup(model: Json) -> float:
 
 
 def _larger(story: LabStory, draw: str, nodes: int) -> tuple[str, int] | None:
-    """Another machine with more NUMA nodes."""
+    """Draw a machine with more than `nodes` NUMA nodes: its name and number of NUMA nodes; None:
+    there is none."""
     larger = [model for model in story.machines if model[1] > nodes]
     return pick(f"{draw}: machine", larger) if larger else None
 
 
 def _local(story: LabStory, draw: str) -> VivaQuestion | None:
-    """Pages that are local on one machine, or that nobody could look at."""
+    """Return the question on pages that are local on one machine, or that could not be observed;
+    None: there are none."""
     observed = next(
         (
             model
@@ -160,7 +163,8 @@ def _carried(story: LabStory, draw: str, observed: CriterionVerdict) -> VivaQues
 
 
 def _unobserved(story: LabStory) -> VivaQuestion | None:
-    """What the touch map of one NUMA node tells of several."""
+    """Return the question on what the touch map of one NUMA node shows for several; None where
+    local pages were observed, or there is no such map."""
     hidden, touched = story.last.shown(LOCAL), story.last.shown(TOUCHED)
     if hidden is None or hidden.cause != "too_few_numa_nodes":
         return None
@@ -189,7 +193,8 @@ def _unobserved(story: LabStory) -> VivaQuestion | None:
 
 
 def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
-    """A criterion that passes at one place and fails at another."""
+    """Return the question on a criterion that passes on one machine and fails on another; None: it
+    does not. places: its verdicts by machine."""
     passed = next((model for model in places if model.status == "pass"), None)
     failed = next((model for model in places if model.status == "fail"), None)
     if passed is None or failed is None:
@@ -217,7 +222,8 @@ def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestio
 
 
 def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
-    """A file that reaches its goal on several machines."""
+    """Return the question on a file that reaches its goal on several machines; None: it does not.
+    places: the criterion's verdicts by machine, one or more."""
     first = places[0]
     rule = story.rule(first.name)
     names = ["this node" if model.where == "here" else model.where for model in places]
@@ -244,7 +250,8 @@ def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuesti
 
 
 def machine_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """What passes here and fails there comes first; of the rest the order is drawn."""
+    """Return questions on other machines. Those on what passes on one and fails on another come
+    first; the order of the rest is drawn."""
     names = list(story.last.verdict.statuses)
     by_name = [places for name in names if (places := story.last.places(name))]
     of_files = [_portable(story, places) for places in by_name]

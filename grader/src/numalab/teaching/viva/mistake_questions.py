@@ -1,4 +1,5 @@
-"""What still fails, and mistakes that the student has not made. Pure functions."""
+"""Oral questions on what still fails, and on mistakes that the student has not made. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ from numalab.teaching.viva.wording import (
 from numalab.untrusted.visible import shortened
 from numalab.words import listed
 
-MOST_MISTAKES = 2  # that are told as causes of what fails
-MOST_HINT = 330  # characters
-SHORTEST_OF_TIMES = 16  # characters that say more of a time than that it is asked for
-# What a compiler or a crash tells is no question of understanding.
+MOST_MISTAKES = 2  # that are listed as causes of a failure
+MOST_HINT = 330  # characters of a hint
+SHORTEST_OF_TIMES = 16  # characters of a sentence on times that says more than what is required
+# Causes that make a question of understanding; what a compiler or a crash reports is none.
 _TELLING: tuple[Cause | None, ...] = (
     None, "missed", "too_slow", "data_race", "deadlock", "busy_waiting", "open_request", "unstable",
 )  # fmt: skip
@@ -38,7 +39,8 @@ _NOT_ITS_OWN = ("not_right_yet",)
 
 
 def _ladder(story: LabStory, criterion: str, began_in: str) -> Ladder | None:
-    """The one that helps with what went wrong in this function, or else with the criterion."""
+    """Return the ladder of hints for a criterion that went wrong in this function, or else for the
+    criterion; None: there is none."""
     ladders = story.lab.hints
     exact = (one for one in ladders if (criterion, began_in) in one.only)
     return next(exact, next((one for one in ladders if criterion in one.criteria), None))
@@ -62,8 +64,8 @@ def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
 
 
 def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """One for each criterion of the last attempt that fails by itself; what everything else needs
-    comes first."""
+    """Return a question for each criterion that the last attempt fails and no other one explains,
+    each reason once; criteria of correctness come first."""
     del draw
     stage, found = story.last, []
     told: set[str] = set()
@@ -113,7 +115,8 @@ def _says(mistake: KnownMistake, language: str) -> str:
 
 
 def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
-    """Whether it is a question of the lab's subject, on a criterion that the student passes."""
+    """Tell whether a mistake makes a question of the lab's subject, on a criterion that the student
+    passes."""
     first = story.criterion(mistake.first)
     if first is None or story.last.status(first.name) != "pass" or mistake.cause not in _TELLING:
         return False
@@ -127,8 +130,8 @@ def _sentence(mistake: str) -> str:
 
 
 def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """One for each known mistake that the last attempt does not have, drawn; first one of each
-    criterion."""
+    """Return questions on known mistakes that the last attempt does not have, in an order that is
+    drawn: first one for each criterion, then as many more at most."""
     able = [one for one in story.mistakes if _is_telling(story, one)]
     drawn = shuffled(f"{draw}: mistake", able)
     firsts = {mistake.first: mistake for mistake in reversed(drawn)}
@@ -138,7 +141,8 @@ def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 
 def _principle(story: LabStory, mistake: KnownMistake) -> Principle | None:
-    """Of pages that several threads use it is another one."""
+    """Return the principle of the criterion that a mistake fails first, or that of pages which
+    several threads use."""
     is_of_pages = story.rule(mistake.first) == touched_where_used.name
     if is_of_pages and "several threads" in mistake.says_in(story.language):
         return CONTESTED
@@ -146,8 +150,8 @@ def _principle(story: LabStory, mistake: KnownMistake) -> Principle | None:
 
 
 def _fails_too(story: LabStory, mistake: KnownMistake) -> str:
-    """Sentences on other criteria; with pages that are touched elsewhere local_pages fails, which
-    wrong.toml need not say."""
+    """Return sentences on the other criteria that a mistake fails, each with a space before it.
+    Where touched_where_used fails, local_pages does, too, which wrong.toml need not say."""
     others = [name for name in mistake.fails if name != mistake.first]
     told = f" Fails, too: {listed(others)}." if others else ""
     has_homes = story.criterion(local_pages.name) is not None

@@ -1,6 +1,6 @@
-"""What decides a criterion, by the rule that judges it: what a good answer says to "why does that
-matter?", and what to ask next. The labs' own texts have the sources; a lab's own rules have theirs
-beside them."""
+"""The principles of numalab's rules: what a good answer to "why does that matter?" says, and what
+to ask next. The labs' texts have the sources; the principles of a lab's own rules are next to
+them."""
 
 from __future__ import annotations
 
@@ -235,7 +235,8 @@ _PRINCIPLES: dict[Rule, Principle] = {
 }  # fmt: skip
 
 
-# Where several threads use the same pages, the same schedule in both loops is of no help.
+# In place of touched_where_used's where several threads use the same pages: there the same schedule
+# in both loops does not help.
 CONTESTED = Principle(
     "A page has hundreds of elements. Dealt out in smaller pieces, each page has elements of "
     "several threads, and no first touch is right for it; dealt out anew in each call, "
@@ -244,7 +245,7 @@ CONTESTED = Principle(
     "with one.)",
     (),
 )
-# Where the kit's loop has placed the pages already.
+# In place of touched_where_used's where numalab's loop has placed the pages already.
 NUMALAB_WRITES = Principle(
     "The arrays are written already (in the lab itself by the kit, with schedule(static) over all "
     "elements): a thread finds its pages near only where this loop gives it what lies there.",
@@ -258,5 +259,5 @@ for _rule, _principle in _PRINCIPLES.items():
 
 
 def principle_of(rule: str) -> Principle | None:
-    """Return the principle of a rule, by its name."""
+    """Return the principle of a rule by the rule's name; None where there is none."""
     return principles().get(rule)

@@ -1,5 +1,5 @@
-"""A sheet for the examiner: the questions of one student, as text of 80 columns and as a page to
-print. Pure: values in, text out."""
+"""A sheet for the examiner: the questions for one student, as text of 80 columns and as a page to
+print. Pure functions, but for the page's template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ _INDENT = "   "
 
 @dataclass(frozen=True)
 class Sheet:
-    """title: of the course, may be empty; student's names may hold anything that can be shown."""
+    """The sheet of one oral exam.
+
+    Attributes:
+        student: the student, whose name and id are safe to show.
+        title: the course's title; may be empty.
+        stories: the student's, one for each lab.
+        questions: the chosen ones, in order.
+    """
 
     student: Student
     title: str
@@ -37,13 +44,13 @@ class Sheet:
         return f"Oral exam: {self.student.name} ({self.student.id})"
 
     def topic(self, question: VivaQuestion) -> str:
-        """Of which lab a question is, and of what."""
+        """Return the lab of a question and what it is about, in words."""
         title = next(story.title for story in self.stories if story.lab.name == question.lab)
         return f"{title}: {KIND_WORDS[question.kind]}"
 
     @property
     def attempts(self) -> list[str]:
-        """A line for each lab."""
+        """A line on the student's attempts for each lab."""
         return [_attempts(story) for story in self.stories]
 
 
@@ -85,7 +92,7 @@ def _question_lines(sheet: Sheet, number: int, question: VivaQuestion) -> Iterat
 
 
 def sheet_lines(sheet: Sheet) -> Iterator[str]:
-    """For a terminal."""
+    """Yield the lines of a sheet for a terminal."""
     title = f", {sheet.title}" if sheet.title else ""
     yield from _paragraph(f"{sheet.heading}{title}", "", "  ")
     yield from _paragraph(
@@ -100,5 +107,5 @@ def sheet_lines(sheet: Sheet) -> Iterator[str]:
 
 
 def sheet_page(sheet: Sheet) -> str:
-    """A page of A4. Whatever comes from a student is text in it, never markup."""
+    """Return a sheet as an HTML page for A4. Whatever comes from a student is escaped."""
     return environment().get_template("viva.html").render(sheet=sheet, note=NOTE)

@@ -1,5 +1,5 @@
-"""What the student has said, in explanation.txt, predictions or a diagnosis, held against what was
-seen. Pure functions."""
+"""Oral questions on the student's own statements, in explanation.txt, predictions or a diagnosis,
+compared with what was observed. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from numalab.teaching.viva.wording import evidence_line
 from numalab.untrusted.visible import shortened, visible
 from numalab.words import short
 
-MOST_SENTENCE = 240  # characters
-LEAST_SENTENCE = 20  # less says nothing that a figure could show
+MOST_SENTENCE = 240  # characters of a sentence that is quoted
+LEAST_SENTENCE = 20  # characters; a shorter one says nothing that a figure could show
 _END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -31,7 +31,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _criteria_of(story: LabStory, sentence: str) -> list[str]:
-    """Criteria of the last attempt that a sentence speaks of, the likeliest first."""
+    """Return the criteria of the last attempt that a sentence is about, the likeliest first."""
     said = re.findall(r"\w+", sentence.casefold())
     data: list[tuple[int, int, str]] = []
     for name, status in story.last.verdict.statuses.items():
@@ -47,7 +47,8 @@ def _criteria_of(story: LabStory, sentence: str) -> list[str]:
 
 
 def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """On the sentence that says most that a figure can show; of several one is drawn."""
+    """Return a question on the sentence of explanation.txt that says most that a figure can show;
+    of several alike one is drawn. Empty where there is no sentence."""
     stage = story.last
     sentences = shuffled(f"{draw}: sentence", _sentences(str(stage.result.get("explanation", ""))))
     if not sentences:
@@ -86,7 +87,8 @@ def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 
 def _follow_up(story: LabStory, criteria: Sequence[str]) -> str:
-    """Not the principle's, which a question on a change may have."""
+    """Return the follow-up of a question on an explanation. It is not the principle's, which a
+    question on a change may have."""
     kinds = {c.kind for c in story.lab.criteria if c.name in criteria}
     if "evidence" in kinds and story.criterion(correct.name) is not None:
         return (
@@ -100,7 +102,7 @@ def _follow_up(story: LabStory, criteria: Sequence[str]) -> str:
 
 
 def _number(values: Mapping[str, Any], *keys: str) -> float | None:
-    """The first of these that there is."""
+    """Return the value of the first of these keys that has a finite number; None: none has."""
     for key in keys:
         value = values.get(key)
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
@@ -109,8 +111,8 @@ def _number(values: Mapping[str, Any], *keys: str) -> float | None:
 
 
 def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
-    """Of what was predicted: its score, its name, and in words what was said and what was
-    measured."""
+    """Yield of each quantity that was predicted and measured its score and its name, and in words
+    the predicted and the measured value. data: the JSON of ScoredPredictions."""
     for one in data.get("quantities") or ():
         if not isinstance(one, dict):
             continue
@@ -124,7 +126,7 @@ def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
 
 
 def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """On the one that was furthest off."""
+    """Return a question on the prediction that was furthest off; empty: nothing was scored."""
     del draw
     stage = story.last
     data = stage.result.get("prediction")
@@ -170,7 +172,7 @@ def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 
 def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
-    """Of each question its name, what was chosen, and whether that is right."""
+    """Return of each question of a diagnosis its name, the choice, and whether that is correct."""
     return [
         (str(one.get("name", "")), visible(str(one["chosen"])), bool(one["right"]))
         for one in data.get("questions") or ()
@@ -179,7 +181,8 @@ def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
 
 
 def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """On an answer that is wrong, or how a right one was found."""
+    """Return a question on a wrong answer of a diagnosis or, where all are correct, on how the
+    first was found; empty: there is no diagnosis."""
     del draw
     stage = story.last
     data = stage.result.get("diagnosis")

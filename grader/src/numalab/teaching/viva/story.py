@@ -1,5 +1,5 @@
-"""A student's attempts at one lab, in the order in which they were handed in: what questions are
-made from. Nothing here is read or measured."""
+"""A student's attempts at one lab, in the order in which they were handed in, from which questions
+are made. Nothing here is read or measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Kind = Literal[
     "subject",
 ]  # fmt: skip
 
-# In the order in which they are asked: what only this student can answer comes first.
+# The kinds in words, in the order in which they are asked: what only this student can answer comes
+# first.
 KIND_WORDS: dict[Kind, str] = {
     "change": "a change between two attempts",
     "failure": "what still fails",
@@ -41,7 +42,7 @@ KINDS: tuple[Kind, ...] = tuple(KIND_WORDS)
 
 @dataclass(frozen=True)
 class Listing:
-    """Lines of what was handed in, below a title; may be none."""
+    """Lines of hand-ins, below a title; there may be none."""
 
     title: str
     lines: tuple[str, ...]
@@ -49,9 +50,17 @@ class Listing:
 
 @dataclass(frozen=True)
 class VivaQuestion:
-    """subject: the criterion, or what else it is about; text: said to the student; answer: what a
-    good one says, and what the examiner should know, a paragraph each; evidence: figures, each with
-    its source; follow_up: if there is time, with the answer in brackets."""
+    """A question of an oral exam.
+
+    Attributes:
+        lab: the lab's name.
+        subject: the criterion, or what else the question is about.
+        text: the question, as it is put to the student.
+        answer: paragraphs on what a good answer says, and on what the examiner should know.
+        evidence: figures in sentences, each with its source.
+        follow_up: a question for the time that is left, with its answer in brackets; may be empty.
+        listing: lines of hand-ins to look at.
+    """
 
     kind: Kind
     lab: str
@@ -65,13 +74,18 @@ class VivaQuestion:
 
 # ---- attempts --------------------------------------------------------------------------------
 
-MUCH_CONTESTED = 0.2  # of an array's pages: more than stands at the borders of shares
+MUCH_CONTESTED = 0.2  # share of an array's pages; pages at the borders of threads' parts are fewer
 
 
 @dataclass(frozen=True)
 class Touched:
-    """An array in a touch map, in shares of its pages. written: by who wrote them first, a thread
-    or, with is_by_node, the NUMA node of one; contested: that several of these use."""
+    """An array in a touch map, as shares of its pages (0 to 1).
+
+    Attributes:
+        written: the share by first writer: a thread's number or, with is_by_node, that of its NUMA
+            node; touch.NOBODY or touch.UNBOUND.
+        contested: the share that several threads, or threads of several NUMA nodes, use.
+    """
 
     written: Mapping[int, float]
     contested: float
@@ -80,10 +94,18 @@ class Touched:
 
 @dataclass(frozen=True)
 class Stage:
-    """A hand-in that was graded. number: counts the student's, from 1; files: as they were handed
-    in, by name, in text that can be shown; same_as: the text of the kit's that it says the same as,
-    in words, empty: none; touched: by criterion and array; rates: by criterion of time; numa_nodes:
-    by place."""
+    """A hand-in that was graded.
+
+    Attributes:
+        number: counts the student's attempts at the lab, from 1.
+        graded_at: the time of the grading, in ISO 8601.
+        result: the JSON of the result.
+        files: the handed-in texts by name, made safe to show.
+        same_as: the text of numalab's that it is the same as, in words; empty: none.
+        touched: what touch maps show, by criterion and array; empty: no record has one.
+        rates: times and rates, by criterion of time.
+        numa_nodes: the number of NUMA nodes, by machine ("here": the one that graded).
+    """
 
     number: int
     graded_at: str
@@ -100,14 +122,16 @@ class Stage:
         return f"attempt {self.number}"
 
     def status(self, criterion: str) -> Status | None:
-        """Over all places; None: it was not judged."""
+        """Return the status of a criterion over all machines; None: it was not judged."""
         return self.verdict.statuses.get(criterion)
 
     def places(self, criterion: str) -> list[CriterionVerdict]:
+        """Return the verdicts on a criterion, one for each machine."""
         return [one for one in self.verdict.criteria if one.name == criterion]
 
     def shown(self, criterion: str) -> CriterionVerdict | None:
-        """Of the places the one that tells most: it decides the status, and has a figure."""
+        """Return the verdict on a criterion that says most: of those with its status over all
+        machines the first that has a value, if any has; None: it was not judged."""
         status = self.status(criterion)
         found = [one for one in self.places(criterion) if one.status == status]
         return min(found, key=lambda one: one.value is None, default=None)
@@ -115,9 +139,15 @@ class Stage:
 
 @dataclass(frozen=True)
 class LabStory:
-    """stages: one or more, oldest first; language: of the results that are asked about; mistakes:
-    of the lab, those in that language; machines: of the gallery, with their NUMA nodes; questions:
-    that the lab asks of its learners."""
+    """A student's attempts at one lab.
+
+    Attributes:
+        language: that of the results that questions are about.
+        stages: the attempts, one or more, oldest first.
+        mistakes: the lab's known mistakes in that language.
+        machines: names of the gallery's machines, each with its number of NUMA nodes.
+        questions: those of the lab's notebook.
+    """
 
     lab: Lab
     language: str
@@ -136,14 +166,17 @@ class LabStory:
         return f"{self.lab.number} {self.lab.title}{'' if is_told else ', variant'}"
 
     def criterion(self, name: str) -> Criterion | None:
+        """Return the lab's criterion of this name; None: there is none by now."""
         return next((one for one in self.lab.criteria if one.name == name), None)
 
     def rule(self, name: str) -> str:
+        """Return the name of a criterion's rule; the criterion's name where the lab has none."""
         found = self.criterion(name)
         return name if found is None else found.rule
 
     def principle(self, name: str, *stages: Stage) -> Principle | None:
-        """Why a criterion matters: by what the touch maps of these attempts show, if they do."""
+        """Return why a criterion matters, None: not known. name: the criterion's; stages: attempts
+        whose touch maps may show that another principle than the rule's applies."""
         found = self.criterion(name)
         if found is not None and touched_where_used.judges(found):
             touched = [one for stage in stages for one in stage.touched.get(name, {}).values()]
@@ -154,7 +187,7 @@ class LabStory:
         return principle_of(self.rule(name))
 
     def file_of(self, name: str) -> str:
-        """Of those handed in the one that a criterion is about."""
+        """Return the name of the handed-in file that a criterion is about."""
         found = self.criterion(name)
         if found is not None and found.file is not None:
             return found.file.name
@@ -164,6 +197,6 @@ class LabStory:
 
 
 def changed_files(earlier: Stage, later: Stage) -> Sequence[str]:
-    """Names of files that differ, or that only one of the two has."""
+    """Return the names of files that differ, or that only one of the two attempts has."""
     names = dict.fromkeys((*later.files, *earlier.files))
     return [name for name in names if earlier.files.get(name) != later.files.get(name)]

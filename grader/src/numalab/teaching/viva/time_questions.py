@@ -1,4 +1,5 @@
-"""Times, rates and shares of lightspeed: what they say, and what not. Pure functions."""
+"""Oral questions on times, rates and shares of the reference loop: what they say, and what they do
+not. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from numalab.teaching.viva.principles import principle_of
 from numalab.teaching.viva.story import LabStory, VivaQuestion
 from numalab.teaching.viva.wording import evidence_line, requirement_words, value_words
 
-APART = 0.15  # of two shares that can't be taken for the same
-MIN_NEAR_REFERENCE = 0.85  # from there on little is left to be had
+APART = 0.15  # difference from which two shares can't be taken for the same
+MIN_NEAR_REFERENCE = 0.85  # share of the reference loop from which little is left to gain
 _OWNERS = {
     SUBMISSION: "the student's",
     SOLUTION: "the solution's",
@@ -27,7 +28,8 @@ _OWNERS = {
 
 
 def _lines(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> tuple[str, ...]:
-    """The verdict, and the processes that it compares."""
+    """Return the lines of evidence: the verdict, and the rates of the processes that it
+    compares."""
     told = []
     for rate in rates.roles:
         line = f"{_OWNERS.get(rate.role, rate.role)}: {duration(rate.elapsed_s.median)}"
@@ -67,7 +69,8 @@ def _question(
 def _undecided(
     story: LabStory, verdict: CriterionVerdict, rates: TimedRates
 ) -> VivaQuestion | None:
-    """A median that decides nothing."""
+    """Return the question on a median that decides nothing; None where the verdict is not
+    too_noisy, or has no figures."""
     asked, value, interval = verdict.at_least, verdict.value, verdict.interval
     if verdict.cause != "too_noisy" or asked is None or value is None or interval is None:
         return None
@@ -89,7 +92,8 @@ def _undecided(
 def _both_true(
     story: LabStory, verdict: CriterionVerdict, rates: TimedRates
 ) -> VivaQuestion | None:
-    """Near the solution, and far from what the memory can do; or the other way round."""
+    """Return the question on an efficiency that differs much from the share of the reference loop:
+    near the solution and far from what memory can do, or the reverse. None: it does not."""
     own, solution = rates.rate_of(SUBMISSION), rates.rate_of(SOLUTION)
     if own is None or solution is None or story.rule(verdict.name) != EFFICIENCY.name:
         return None
@@ -112,7 +116,8 @@ def _both_true(
 
 
 def _middle(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
-    """From which time on a speedup passes."""
+    """Return the question on the time below which a speedup passes; None where the criterion is no
+    speedup over starting code, or the figures are missing."""
     times = [rates.rate_of(role) for role in (SUBMISSION, HANDOUT, SOLUTION)]
     if story.rule(verdict.name) != SPEEDUP.name or None in times or rates.slow is not None:
         return None
@@ -134,7 +139,8 @@ def _middle(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> Vi
 
 
 def _why(story: LabStory, verdict: CriterionVerdict) -> Iterator[str]:
-    """What makes the difference, by the evidence of the same part that the lab asks for."""
+    """Yield a sentence on what makes the difference: the principle of the first criterion of
+    evidence on the same part."""
     part = next((c.part for c in story.lab.criteria if c.name == verdict.name), None)
     for criterion in story.lab.criteria:
         principle = principle_of(criterion.rule)
@@ -144,7 +150,8 @@ def _why(story: LabStory, verdict: CriterionVerdict) -> Iterator[str]:
 
 
 def _reference_share_words(share: ReferenceShare) -> str:
-    """What may be concluded, by the ends of the interval and not by its middle."""
+    """Return what may be concluded from a share of the reference loop, by the ends of its interval
+    and not by its median."""
     if share.low is not None and share.low >= MIN_NEAR_REFERENCE:
         return (
             "It is all but as fast as the kit's own loop with the same reads and writes: what is "
@@ -162,7 +169,8 @@ def _reference_share_words(share: ReferenceShare) -> str:
 
 
 def _rate(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
-    """How a time becomes a rate, and what is left to be had."""
+    """Return the question on how a rate follows from a time, and what is left to gain; None where
+    the rate is not known."""
     own = rates.rate_of(SUBMISSION)
     if own is None or own.gb_per_s is None or not rates.n:
         return None
@@ -200,13 +208,13 @@ def _rate(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> Viva
 
 
 _Form = Callable[[LabStory, CriterionVerdict, TimedRates], VivaQuestion | None]
-_FIRST: tuple[_Form, ...] = (_undecided, _both_true)  # seldom there, and the most telling
+_FIRST: tuple[_Form, ...] = (_undecided, _both_true)  # seldom possible, and the most telling
 _ALIKE: tuple[_Form, ...] = (_middle, _rate)
 
 
 def time_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """One for each form that the last attempt has figures for, and no criterion twice where
-    another will do."""
+    """Return a question for each form that the last attempt has figures for, on criteria that have
+    none yet where possible. The order of the more common forms is drawn."""
     share: list[VivaQuestion] = []
     for form in (*_FIRST, *shuffled(f"{draw}: form", _ALIKE)):
         made = [

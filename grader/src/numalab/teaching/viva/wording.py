@@ -1,4 +1,4 @@
-"""Figures of verdicts in the words of a question, and as lines of evidence. Pure functions."""
+"""Wording of questions: verdicts, touch maps and listings of code in words. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from numalab.untrusted.visible import shortened
 MOST_LINES = 8  # of a listing: three to five questions share a page
 MOST_COLUMNS = 72
 MOST_WHY = 180  # characters of a sentence of a report
-WHOLE = 0.995  # of an array's pages: all but what stands at a border
+WHOLE = 0.995  # share of an array's pages that counts as all: a page at a border may differ
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
-# What decides in a kernel where pages, threads and messages go.
+# Directives and calls of a kernel that decide where pages, threads and messages go.
 _DECIDES = re.compile(
     r"#\s*pragma\s+omp|!\$omp|\bMPI_\w+ *\(|\bcall\s+mpi_|\bm(?:map|advise|bind)\b"
     r"|\b(?:aligned_alloc|posix_memalign|malloc|calloc|memset|numa_\w+|set_mempolicy) *\(",
@@ -32,7 +32,7 @@ _DECIDES = re.compile(
 
 
 def value_words(criterion: CriterionVerdict) -> str:
-    """Empty where nothing was measured."""
+    """Return a verdict's value in words, with its unit; empty where nothing was measured."""
     if criterion.value is None:
         return ""
     value = criterion.value
@@ -42,7 +42,7 @@ def value_words(criterion: CriterionVerdict) -> str:
 
 
 def requirement_words(criterion: CriterionVerdict) -> str:
-    """What is asked for, where the figure is not enough."""
+    """Return a criterion's bound in words; empty: it has none."""
     if criterion.at_least is not None:
         return f"{criterion.at_least:g} or more"
     if criterion.at_most:
@@ -51,11 +51,13 @@ def requirement_words(criterion: CriterionVerdict) -> str:
 
 
 def first_sentence(why: str) -> str:
+    """Return the first sentence of a reason, cut at MOST_WHY characters."""
     return shortened(_SENTENCE_END.split(why, maxsplit=1)[0], MOST_WHY)
 
 
 def evidence_line(stage: Stage, criterion: CriterionVerdict) -> str:
-    """A figure with its source."""
+    """Return a sentence on a verdict: attempt, criterion, machine, status, and the value of
+    evidence; then the first sentence of its reason."""
     where = "" if criterion.where == "here" else f" on {criterion.where}"
     told = f"{words.first_upper(stage.name)}, {criterion.name}{where}: "
     told += STATUS_WORDS[criterion.status]
@@ -68,12 +70,12 @@ def evidence_line(stage: Stage, criterion: CriterionVerdict) -> str:
 
 
 def quoted(why: str) -> str:
-    """What the report says, as part of a sentence."""
+    """Return the first sentence of a reason in quotation marks."""
     return f'"{first_sentence(why)}"'
 
 
 def result_words(criterion: CriterionVerdict) -> str:
-    """As in: failed with 0.50."""
+    """Return a verdict as a predicate, as in: failed with 0.50."""
     value = value_words(criterion) if criterion.kind != "correctness" else ""
     said = {"pass": "passed", "fail": "failed"}.get(criterion.status, "stayed open")
     where = "" if criterion.where == "here" else f" on {criterion.where}"
@@ -84,6 +86,7 @@ def result_words(criterion: CriterionVerdict) -> str:
 
 
 def place_words(place: int, is_by_node: bool) -> str:
+    """Return a first writer in words. place, is_by_node: as in Touched."""
     if place == NOBODY:
         return "nobody"
     if place == UNBOUND:
@@ -92,7 +95,7 @@ def place_words(place: int, is_by_node: bool) -> str:
 
 
 def written_words(array: str, touched: Touched) -> str:
-    """Who first wrote the pages of an array."""
+    """Return a clause on the first writers of an array's pages."""
     order = sorted(touched.written.items(), key=lambda pair: (-pair[1], pair[0]))
     who, share = order[0]
     if share >= WHOLE:
@@ -111,6 +114,7 @@ def written_words(array: str, touched: Touched) -> str:
 
 
 def used_words(array: str, touched: Touched) -> str:
+    """Return a clause on how many of an array's pages several threads use."""
     who = "threads of several NUMA nodes" if touched.is_by_node else "several threads"
     if touched.contested >= WHOLE:
         return f"all pages of {array} were used by {who}"
@@ -123,7 +127,7 @@ def used_words(array: str, touched: Touched) -> str:
 
 
 def same_as_notes(*stages: Stage) -> list[str]:
-    """For the examiner: which attempts are the kit's own text."""
+    """Return sentences for the examiner on attempts that are the same as a text of numalab's."""
     return [
         f"{words.first_upper(stage.name)} says the same as {stage.same_as.rstrip('.')}."
         for stage in stages
@@ -132,8 +136,8 @@ def same_as_notes(*stages: Stage) -> list[str]:
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, ...]:
-    """Of many lines those that decide, and the first ones of the rest; and how many more there
-    are."""
+    """Return at most MOST_LINES lines, in order: of more those that decide most, the first ones of
+    the rest, and how many are left out."""
     shown = [shortened(line, MOST_COLUMNS) for line in lines]
     if len(shown) <= MOST_LINES:
         return tuple(shown)
@@ -144,14 +148,15 @@ def _cut(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _weight(line: str) -> int:
-    """What decides before what computes, and that before what only declares."""
+    """Return the rank of a line: lines that decide come before those that compute, and these before
+    those that only declare."""
     if _DECIDES.search(line):
         return 0
     return 1 if "=" in line or ("(" in line and ";" in line) else 2
 
 
 def change_listing(earlier: Stage, later: Stage) -> Listing:
-    """The lines that differ, comments and blanks apart; none where nothing else does."""
+    """Return the lines that differ between two attempts; none where only comments and blanks do."""
     names = changed_files(earlier, later)
     lines = []
     for name in names:
@@ -173,8 +178,8 @@ def change_listing(earlier: Stage, later: Stage) -> Listing:
 
 
 def deciding_lines(stage: Stage, name: str) -> Listing:
-    """Of a file those lines that say where pages, threads and messages go: of a kernel its
-    directives and calls, of another file all that is no comment."""
+    """Return the lines of a file that say where pages, threads and messages go: of a kernel its
+    directives and calls, of another file all but comments. name: the file's."""
     text = stage.files.get(name, "")
     if PurePath(name).suffix in (".c", ".f90"):
         lines = [
