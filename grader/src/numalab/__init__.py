@@ -1,4 +1,4 @@
-"""The grader of numalab: builds a kernel, has it measured, judges the record.
+"""The grader of numalab: build a kernel, have it measured, judge the record.
 
 In a notebook or a script:
 
@@ -22,15 +22,15 @@ __version__ = "0.2.0"  # the one place that it is read from
 
 
 def lab(name: str) -> LearnerLab:
-    """Opens a lab by its name or number; what that needs is imported then, so that importing
-    numalab stays cheap. Raises UserError."""
+    """Open a lab by its name or number, or your variant by its name. What that needs is imported
+    here, so that importing numalab stays cheap. Raises UserError (no such lab) and NumalabError."""
     from numalab.learning.api import find_lab
 
     return find_lab(name)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What %load_ext numalab does."""
+    """Add numalab's magics to IPython; %load_ext numalab calls this."""
     from numalab.learning import notebook
 
     notebook.load_ipython_extension(shell)

@@ -1,5 +1,5 @@
-"""The command line. Until its modules are imported, which takes half a second, Ctrl-C ends it here:
-without a traceback."""
+"""Start the command line. Its modules take half a second to import; until then Ctrl-C ends the
+process here, without a traceback."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ def _leave(number: int, frame: object) -> NoReturn:
     os._exit(EXIT_INTERRUPTED)
 
 
-# Nohup has it ignored. The launcher has blocked it for Python's own start.
+# nohup has SIGINT ignored, and the launcher blocks it while Python starts.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _leave)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

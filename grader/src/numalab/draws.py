@@ -1,5 +1,6 @@
-"""What is drawn by a text, for ever the same: no generator whose methods a version of Python may
-change, and no order in which a new draw would shift all later ones."""
+"""Draw by a text, with a result that never changes. No generator is used, whose methods another
+version of Python may change, and no sequence of draws, in which a new one would shift all later
+ones."""
 
 from __future__ import annotations
 
@@ -11,16 +12,17 @@ _T = TypeVar("_T")
 
 
 def draw(text: str, choices: int) -> int:
-    """A number from 0 to choices - 1, from the SHA-256 of text."""
+    """Return a number from 0 to choices - 1, by the SHA-256 of a text."""
     digest = hashlib.sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], "big") * choices >> 64
 
 
 def pick(text: str, choices: Sequence[_T]) -> _T:
+    """Return the one of the choices that a text draws."""
     return choices[draw(text, len(choices))]
 
 
 def shuffled(text: str, choices: Sequence[_T]) -> list[_T]:
-    """All of them, in an order of the text's own."""
+    """Return all choices in the order that a text draws."""
     order = sorted(range(len(choices)), key=lambda number: draw(f"{text} {number}", 2**64))
     return [choices[number] for number in order]

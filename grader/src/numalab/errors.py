@@ -12,18 +12,18 @@ WIDTH = 80  # columns of messages
 
 
 class UserError(Exception):
-    """The command was asked for something impossible; exit code 2.
+    """A command can't do what the user has asked for; exit code 2.
 
     The message says what happened, where, and what to do next.
     """
 
 
 class LockedError(UserError):
-    """Another command holds a lock; later it won't."""
+    """Another command holds a lock; a later try may succeed."""
 
 
 class NothingToDraw(UserError):
-    """Evidence lacks what a picture is made of."""
+    """The evidence lacks what a picture shows."""
 
 
 class NumalabError(Exception):
@@ -31,12 +31,12 @@ class NumalabError(Exception):
 
 
 class Interrupted(Exception):
-    """Ctrl-C or a request to stop; what was found so far is kept."""
+    """Ctrl-C or a request to stop; what was recorded until then is kept."""
 
 
 def reason_of(error: OSError) -> str:
-    """Return the system's reason, the file if it names one, and of a full disk which one that
-    is."""
+    """Return the system's reason for an error, and the file where the error names one. For a full
+    disk without a file, add which folder is full and what to do."""
     is_full = error.errno in NO_ROOM
     file = (is_full and error.filename2) or error.filename  # a copy's second one is written
     place = f" ({file})" if file else ""
@@ -46,7 +46,8 @@ def reason_of(error: OSError) -> str:
 
 def wrapped(message: str) -> str:
     """Wrap a message into lines of at most 80 columns; a path that is longer stays whole, so that
-    it can be copied. What follows a line break is another program's, a compiler's most often."""
+    it can be copied. Lines after the first are another program's, mostly a compiler's, and are
+    laid out by untrusted/listing.py."""
     first, newline, rest = visible_lines(message).partition("\n")
     lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([lines, *listing(rest, WIDTH)]) if newline else lines

@@ -1,5 +1,4 @@
-"""Files that appear whole or not at all, such as may not be there, and such as others have
-made."""
+"""Write files whole or not at all, and read files that may be missing or untrusted."""
 
 from __future__ import annotations
 
@@ -18,13 +17,14 @@ MIB = 1 << 20
 
 
 class NotPlain(Exception):
-    """What has a file's name is not read. The message goes on from the name: "is a link"."""
+    """A file is not read, since it is no regular file, too large, or can't be read. The message
+    continues a sentence that begins with the file's name: "is a link"."""
 
 
 def plain_file(path: Path, *, follow_links: bool = False) -> IO[bytes]:
-    """Open a regular file and nothing else that has its name by now, so that a pipe or a device
-    with a kernel's name makes nobody wait. follow_links: in the last part of the path, for files of
-    our own. Raises NotPlain, and FileNotFoundError where nothing has the name."""
+    """Open a regular file for reading. Anything else with its name, such as a pipe, is refused
+    without waiting for it. follow_links: also where the last part of the path is a link, for files
+    that are trusted. Raises NotPlain, and FileNotFoundError where there is no such path."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     try:
         number = os.open(path, flags if follow_links else flags | os.O_NOFOLLOW)
@@ -41,7 +41,8 @@ def plain_file(path: Path, *, follow_links: bool = False) -> IO[bytes]:
 
 
 def read_plain(path: Path, most_bytes: int, *, follow_links: bool = False) -> bytes:
-    """Return the content of an untrusted file of at most `most_bytes`. Raises as plain_file."""
+    """Return the content of an untrusted file. Raises as plain_file, and NotPlain also where the
+    file is larger than `most_bytes` or can't be read to its end."""
     with plain_file(path, follow_links=follow_links) as file:
         try:
             # By its size first: one with nothing in it can be as large as it likes.
@@ -55,14 +56,15 @@ def read_plain(path: Path, most_bytes: int, *, follow_links: bool = False) -> by
 
 
 def read_plain_text(path: Path, most_bytes: int, *, follow_links: bool = False) -> str:
-    """Return a text in UTF-8 as read_plain does, without byte order mark and with Unix line ends.
-    Raises UnicodeDecodeError, too."""
+    """Return the text of an untrusted file in UTF-8, without byte order mark and with Unix line
+    ends. Raises as read_plain, and UnicodeDecodeError."""
     text = read_plain(path, most_bytes, follow_links=follow_links).decode("utf-8-sig")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_text(path: Path) -> str | None:
-    """Return a file's text without white space around it; None where it can't be read."""
+    """Return a file's text without white space around it; None where it can't be read. Bytes that
+    are not UTF-8 are replaced."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -70,7 +72,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_json(path: Path) -> Any:
-    """Return a file's JSON; None where there is no such file, or no JSON in it."""
+    """Return the value of a JSON file; None where it can't be read or is no JSON."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -82,13 +84,15 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial")
 
 
-# Of this process, on whatever node of a cluster: with its number, since its children have others.
+# Names this process among those of all cluster nodes, together with its process id, in which its
+# children differ.
 _MINE = os.urandom(4).hex()
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all: after an OSError it is as it was, and no other is left. Of
-    two processes that write the same file at once the later one's stays."""
+    """Write a text in UTF-8, whole or not at all. Raises OSError; the file then is as it was, and
+    no partial file is left. Where two processes write the same file at once, the later text
+    stays."""
     partial = partial_path(path.with_name(f"{path.name}.{os.getpid()}-{_MINE}"))
     try:
         partial.write_text(text, encoding="utf-8")
@@ -101,15 +105,16 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
-    """Write a value as JSON, whole or not at all. Raises OSError."""
+    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError for a number that
+    is not finite."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     write_whole(path, text + "\n")
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Put a file at a second place as a link, or a copy where the file system has no links; for
-    files that are never changed. Raises FileNotFoundError where there is no source, FileExistsError
-    where there is a target, and OSError; then there is nothing at the target."""
+    """Put a file that is never changed at a second place: as a hard link, or as a copy where the
+    file system allows no link. Raises FileNotFoundError where there is no source, FileExistsError
+    where there is a target, and OSError, after which there is nothing at the target."""
     try:
         os.link(source, target)
     except (FileExistsError, FileNotFoundError):

@@ -1,8 +1,8 @@
-"""Where things are: the kit's folders, and those of its user.
+"""Where things are: the folders of numalab, and those of its user.
 
-Who may write to the kit's folder works in it. For all others, and for everybody where the kit was
-installed (./numalab install), what a command writes goes to folders of the user's own: files to
-edit, builds, and what outlives a build. The last two are nobody else's to read.
+A user who can write to numalab's folder works in it. For all others, and for every user of an
+installed copy (./numalab install), what a command writes goes to folders of the user's own: files
+to edit, builds, and what outlives a build. Only the user can read the last two.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ from numalab.file_systems.locks import LockFile
 from numalab.file_systems.room import build_place, shortage
 from numalab.processes import shell_variables
 
-RECORD = "installation.json"  # in the folder of a kit that was installed, once all of it is there
+RECORD = "installation.json"  # in the folder of an installed copy, once all of it is there
 GRADING = "grading"  # in a lab's folder: what students neither read, nor edit, nor run by hand
-# In a lab's folder of what is unpacked, an archive of a release or a student copy: what students
-# edit. In its place in labs/ it would replace what has been edited there.
+# The starting code in a lab's folder of an archive, of a release or a student copy. It is not in
+# labs/ itself, where unpacking a newer archive would replace files that were edited.
 RELEASED = f"{GRADING}/starting_code"
-EDITION = "edition.json"  # in the folder of a student's edition, which has no solutions
+EDITION = "edition.json"  # in the folder of a student copy, which has no solutions
 WORK_VARIABLE = "NUMALAB_WORK"
-RETRY_S = 0.5  # while another command holds the lock that is waited for
+RETRY_S = 0.5  # between two tries to take a lock that another command holds
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A checkout of the kit or an installed one, and the CMake preset it is built with. builds: in
-    place of build/ in its folder; where many share it, work: in place of its folder
-    for what is edited, and state: for what outlives a build. origin: the folder of the kit that
-    this one was made from, for one variant of a lab; variants: in place of variants/ where the
-    user works, the folder of those that she has."""
+    """A checkout of numalab or an installed copy, and the CMake preset that it is built with."""
 
-    root: Path
+    root: Path  # its folder
     preset: str = "gnu"
-    builds: Path | None = None
-    work: Path | None = None
-    state: Path | None = None
+    builds: Path | None = None  # the folder of builds; None: build/ in its folder
+    work: Path | None = None  # the folder of what the user edits; None: its folder
+    state: Path | None = None  # the folder of what outlives a build; None: the folder of builds
+    # The root of the installation that this one was made from, for a single variant of a lab; None:
+    # it was made for none.
     origin: Path | None = None
-    variants: Path | None = None
+    variants: Path | None = None  # the folder of the user's variants; None: variants/ in `work`
 
     @property
     def variants_root(self) -> Path:
-        """Holds a folder for each variant that the user has."""
+        """Return the folder that holds a folder for each of the user's variants."""
         return self.variants or self.work_root / "variants"
 
     @property
     def build_root(self) -> Path:
-        """Holds a build folder for each preset; without `state` also what outlives them."""
+        """Return the folder of the presets' build folders; without `state` also of what outlives
+        them."""
         return self.builds or self.root / "build"
 
     @property
     def build(self) -> Path:
+        """Return the build folder of the preset."""
         return self.build_root / self.preset
 
     @property
     def state_root(self) -> Path:
-        """Holds what the user has reached."""
+        """Return the folder of results, progress and hints."""
         return self.state or self.build_root
 
     @property
     def work_root(self) -> Path:
-        """Holds labs/ and notebooks/ with what the user edits."""
+        """Return the folder of labs/ and notebooks/ with what the user edits."""
         return self.work or self.root
 
     @property
     def is_edition(self) -> bool:
-        """Whether it is a copy for students: with the solutions' objects alone."""
+        """Tell whether it is a student copy, which has the solutions' object files only."""
         return (self.root / EDITION).is_file()
 
     def need_solutions(self, what: str) -> None:
-        """what: needs the solutions themselves. Raises UserError in a student's edition."""
+        """Raise UserError in a student copy. what: needs the solutions' texts, for the message."""
         if self.is_edition:
             raise UserError(
                 f"this is a student's edition of numalab, without the solutions' text: {what} is "
@@ -86,15 +86,16 @@ class Installation:
             )
 
     def lab_folder(self, lab: str) -> Path:
-        """With the lab's text, its contract, the starting code and its notebook."""
+        """Return the folder of the lab's handout, contract, starting code and notebook."""
         return self.root / "labs" / lab
 
     def grading_folder(self, lab: str) -> Path:
-        """With what the grader reads alone: lab.toml, driver, phases, hints, variants."""
+        """Return the folder of what only the grader reads: lab.toml, driver, phases, hints,
+        variants."""
         return self.lab_folder(lab) / GRADING
 
     def own_folder(self, lab: str) -> Path:
-        """With the files that the user edits."""
+        """Return the folder of the lab's files that the user edits."""
         above = self.variants_root if self.origin is not None else self.work_root / "labs"
         return above / lab
 
@@ -102,43 +103,47 @@ class Installation:
         return self.root / "solutions" / lab
 
     def staged_folder(self, lab: str) -> Path:
-        """Where the build looks for the submission's files."""
+        """Return the folder in which the build expects the submission's files."""
         return self.build / "submissions" / lab
 
     def pristine_folder(self, lab: str) -> Path:
-        """The starting code, whatever has been edited in labs/ (grading/own_files.py)."""
+        """Return the build's folder of starting code, without edits in labs/
+        (grading/own_files.py)."""
         return self.build / "handouts" / lab
 
     def given_folder(self, lab: str) -> Path:
-        """Return where starting code lies as it was given: of a copy without git (RELEASED) a
-        folder in which nobody works, else the lab's own."""
+        """Return the folder of the starting code as it was given: RELEASED where the lab has that,
+        which no one edits, else the lab's own."""
         released = self.lab_folder(lab) / RELEASED
         return released if released.is_dir() else self.lab_folder(lab)
 
     def results_folder(self, lab: str, language: str, variant: str) -> Path:
+        """Return the folder of results. variant: "submission", "handout" or "solution"."""
         return self.state_root / self.preset / "results" / lab / language / variant
 
     def is_own(self, folder: Path) -> bool:
-        """Whether it is a lab's folder of this copy, with the learner's or the kit's files, and not
-        one that somebody has handed in."""
+        """Tell whether a folder is a lab's in this installation, with the user's or numalab's own
+        files, and not a hand-in."""
         kits = (self.root / "labs", self.root / "solutions")
         return folder.parent in (*kits, self.work_root / "labs", self.variants_root)
 
     @property
     def hints_file(self) -> Path:
-        """Which hints the learner has seen; outlives a build folder, as does what follows."""
+        """Return the file with the hints that the user has read; it outlives a build folder."""
         return self.state_root / "hints.json"
 
     @property
     def progress_file(self) -> Path:
-        """What the learner has reached."""
+        """Return the file with the user's progress; it outlives a build folder."""
         return self.state_root / "progress.json"
 
     def worker(self, lab: str, language: str, variant: str) -> Path:
+        """Return a lab's worker. variant: "submission", "handout" or "solution", with the suffix of
+        programs that are built in another way (Grading.program)."""
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
 
     def probe_worker(self, lab: str) -> Path:
-        """The worker by which lightspeed is measured, the same for all languages."""
+        """Return the worker that runs the reference loops, the same for all languages."""
         return self.build / "labs" / lab / f"{lab}-probe"
 
     def monitor(self, lab: str) -> Path:
@@ -146,44 +151,47 @@ class Installation:
 
     @property
     def probe(self) -> Path:
-        """What this node's memory can do, one kernel at a time."""
+        """Return the program that measures this machine's memory, one loop at a time."""
         return self.build / "common" / "probe"
 
     def exploration(self, lab: str) -> Path:
-        """The program that ./numalab explore times: the lab's own, or the probe."""
+        """Return the program that ./numalab explore times: the lab's own, or the probe."""
         if (self.grading_folder(lab) / "explore.c").is_file():
             return self.build / "labs" / lab / f"{lab}-explore"
         return self.probe
 
     @property
     def notebooks(self) -> Path:
-        """Learners' copies of notebooks and what their cells hold: a folder that git ignores, or
-        the one that NUMALAB_NOTEBOOKS names."""
+        """Return the folder of the user's copies of notebooks and the files that their cells write:
+        the one that NUMALAB_NOTEBOOKS names, or notebooks/ in `work_root`."""
         own = self.work_root / "notebooks"
         return Path(os.environ.get("NUMALAB_NOTEBOOKS") or own).absolute()
 
     @property
     def guest_kernels(self) -> Path:
-        """Of virtual nodes, for all who share the kit; there is none where it was not installed."""
+        """Return the folder of Linux kernels for virtual machines, shared by all users; only an
+        installed copy has it."""
         return self.root / "kernels"
 
     def shown(self, path: Path) -> Path:
-        """From the folder in which the user works, where it is below it."""
+        """Return a path as messages show it: below the folder in which the user works, relative to
+        that."""
         return path.relative_to(self.work_root) if path.is_relative_to(self.work_root) else path
 
     @property
     def compile_apart(self) -> Path:
-        """Before the command of a compiler: runs it in a sandbox where that is wanted."""
+        """Return the script that runs a compiler's command, in a sandbox where the environment
+        describes one."""
         return self.root / "common" / "cmake" / "compile_apart"
 
     @property
     def confine(self) -> Path:
-        """Becomes a worker inside its sandbox."""
+        """Return the program that sets limits inside a sandbox and becomes the worker."""
         return self.build / "common" / "confine"
 
     @property
     def confine_missing(self) -> Path:
-        """Why this build has no `confine`, where it has none."""
+        """Return the file that says why this build has no `confine`; else there is no such file."""
         return self.build / "common" / "confine.missing"
 
     @property
@@ -192,27 +200,28 @@ class Installation:
 
     @property
     def describe_topology(self) -> Path:
-        """What hwloc reads in an export of another machine."""
+        """Return the program that prints what hwloc reads in an export of another machine."""
         return self.build / "common" / "describe_topology"
 
     @property
     def guest_init(self) -> Path:
-        """The first process of virtual nodes."""
+        """Return the program that is the first process of virtual machines."""
         return self.build / "common" / "guest_init"
 
     @property
     def guest_confine(self) -> Path:
-        """Becomes a worker in a virtual node."""
+        """Return the program that becomes a worker on a virtual machine."""
         return self.build / "common" / "guest_confine"
 
     @property
     def guest_finalize(self) -> Path:
-        """Preloaded in MPI programs on a cluster (common/guest/finalize.c)."""
+        """Return the library that MPI programs on a virtual cluster preload
+        (common/guest/finalize.c)."""
         return self.build / "common" / "guest_finalize.so"
 
     @property
     def relay(self) -> Path:
-        """The switch between the nodes of a cluster."""
+        """Return the program that is the switch between the machines of a virtual cluster."""
         return self.build / "common" / "relay"
 
     @property
@@ -220,8 +229,8 @@ class Installation:
         return self.build / "common" / "probe_host"
 
     def make_folders(self) -> None:
-        """Those that hold a user's builds and results; private where many share the kit. Raises
-        UserError."""
+        """Make the folders of builds and results, closed to other users where many share the
+        installation. Raises UserError."""
         is_shared = self.work is not None and self.origin is None
         for folder in filter(None, (self.builds, self.state)) if is_shared else ():
             make_private(folder)
@@ -236,13 +245,15 @@ class Installation:
 
     @contextmanager
     def lock(self, report_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-        """Keep a second command of the same user out of the build folder and the results.
+        """Keep a second command out of the build folder and the results for a block.
 
-        report_wait: is told once that another one holds it, until whose end this one waits; None:
-        nothing is waited for. Take it before the machine's (grading/node_lock.py), never while
-        holding that, since its holder may wait for the machine. Raises LockedError where another
-        one holds it and nothing is waited for, UserError where there can be none, and NumalabError
-        where a folder that programs write to is full.
+        Take this lock before the machine's (grading/node_lock.py), never while holding that, since
+        a command that holds this one may wait for the machine. Raises LockedError where another
+        command holds it and report_wait is None, UserError where its file can't be made, and
+        NumalabError where a folder that programs write to is full.
+
+        report_wait: called with a sentence, once, where another command holds the lock, which is
+        then waited for; None: don't wait.
         """
         is_told = False
         with ExitStack() as stack:
@@ -263,7 +274,7 @@ class Installation:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock, or raise as `lock` does where nothing is waited for."""
+        """Hold the lock for a block, without waiting. Raises as `lock`."""
         self.make_folders()
         path = self.state_root / self.preset / "lock"
         try:
@@ -287,30 +298,30 @@ class Installation:
             yield
 
 
-# ---- whose they are --------------------------------------------------------------------
+# ---- a user's folders ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class OwnPlaces:
-    """A user's folders. work: what is edited, in folders as the kit has them; builds: can be made
-    again; state: results, progress, hints."""
+    """A user's folders, where many share an installation."""
 
-    work: Path
-    builds: Path
-    state: Path
+    work: Path  # for what is edited, in folders as in a checkout
+    builds: Path  # for what can be built again
+    state: Path  # for results, progress and hints
 
 
 def is_shared(root: Path) -> bool:
-    """Whether nothing is to be written into the kit's folder."""
+    """Tell whether nothing is to be written below an installation's root: it was installed, or this
+    user can't write there."""
     return (root / RECORD).is_file() or not all(
         os.access(folder, os.W_OK) for folder in (root, root / "labs")
     )
 
 
 def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
-    """Of this user, as the XDG Base Directory Specification has them. Builds are of one kit, by its
-    path; all else is for all kits that the user works with. Raises UserError where there is no home
-    folder."""
+    """Return this user's folders by the XDG Base Directory Specification. Builds are of one
+    installation, by the path of its root; the other folders serve all that the user works with.
+    environment: the user's variables. Raises UserError where there is no home folder."""
     try:
         home = Path.home()
     except RuntimeError as error:
@@ -329,8 +340,8 @@ def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
 
 
 def make_private(folder: Path) -> None:
-    """A folder that only its user sees into, whatever the umask; one that is there is closed to
-    others. Raises UserError where it can't be made, or is somebody else's."""
+    """Make a folder that only this user can read, whatever the umask; close an existing one to
+    other users. Raises UserError where it can't be made, or belongs to another user."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -350,8 +361,13 @@ def make_private(folder: Path) -> None:
 
 
 def find_installation(preset: str) -> Installation:
-    """The kit that this file belongs to, or the one that NUMALAB_ROOT names. Built in the folder
-    that NUMALAB_BUILD names, with all results; without it where its user may write."""
+    """Return the installation that NUMALAB_ROOT names, or the one that this file belongs to, with
+    the name of a CMake preset, which is not checked.
+
+    Builds and results are in the folder that NUMALAB_BUILD names, or in the installation's own; if
+    it is_shared, in the user's folders (own_places). Raises NumalabError where the root has no
+    folder labs/, and UserError where it is_shared and the user has no home folder.
+    """
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])
     if not (root / "labs").is_dir():
         raise NumalabError(f"{root} is not a copy of numalab: it has no folder labs/")

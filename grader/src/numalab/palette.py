@@ -1,5 +1,5 @@
-"""Colours and settings that all pictures share. Okabe and Ito's colours, which the colour-blind
-can tell apart. Needs no matplotlib."""
+"""Colours and settings that all pictures share. The colours are Okabe and Ito's, which colour-blind
+readers can tell apart. matplotlib is not needed here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BLUE, VERMILION, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 NOBODY_COLOUR, SEVERAL_COLOUR, MIXED_COLOUR = "#FFFFFF", "#333333", "#6B4423"
 UNBOUND_COLOUR = "#5B2A86"
 
-# Of matplotlib: legible when projected.
+# matplotlib's settings, legible when projected.
 PLOT_SETTINGS: Any = {
     "font.size": 14,
     "axes.titlesize": 15,
@@ -38,19 +38,19 @@ def _rgb(colour: str) -> tuple[int, int, int]:
 
 
 def thinned(colour: str, share: float) -> str:
-    """Return a colour thinned with white. share: 1 is the pure colour, 0 white."""
+    """Return a colour (#RRGGBB) thinned with white. share: of the colour, 0 (white) to 1."""
     return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in _rgb(colour))
 
 
 def place_colour(number: int) -> str:
-    """Return the colour of a thread, rank or NUMA node. Beyond eight the colours come again, paler
-    each time, and need a label."""
+    """Return the colour of a thread, rank or NUMA node. From number 8 on the eight colours come
+    again, paler, and from number 16 on paler still; pictures then need labels."""
     again, index = divmod(number, len(THREAD_COLOURS))
     return thinned(THREAD_COLOURS[index], (1.0, 0.6, 0.35)[min(again, 2)])
 
 
 def luminance(colour: str) -> float:
-    """Return WCAG's relative luminance, 0 to 1."""
+    """Return the relative luminance of a colour by WCAG, 0 (black) to 1 (white)."""
 
     def linear(part: int) -> float:
         share = part / 255
@@ -66,7 +66,8 @@ def ink_on(colour: str) -> str:
 
 
 def keep_matplotlib_in(folder: Path) -> None:
-    """Let matplotlib keep its own files (its list of fonts) in a folder and not in the user's home;
-    call it before matplotlib is imported. Raises OSError."""
+    """Let matplotlib keep its own files, such as its list of fonts, in a folder and not in the
+    user's home, unless MPLCONFIGDIR is set. Call it before matplotlib is imported. The folder is
+    made. Raises OSError."""
     os.environ.setdefault("MPLCONFIGDIR", str(folder))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,20 +1,20 @@
-"""Lists of PU numbers: 0-3,8 as the kernel writes them; with strides, 0-30:2, as taskset and
-machine descriptions do."""
+"""Parse and format lists of PU numbers: "0-3,8" as Linux writes them, and with strides, "0-30:2",
+as taskset and machine descriptions do."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-LINUX_PUS = 8192  # the most that x86 kernels are built for
+LINUX_PUS = 8192  # the most that Linux is built for on x86
 
 
 class BadList(ValueError):
-    """A text that is no list of PUs, and why."""
+    """A text that is no list of PUs; the message says why and what to write."""
 
 
 def kernel_pus(text: str) -> frozenset[int]:
-    """Parse a list of Linux's; an empty one, and "(null)" of older versions, has no PU. Raises
+    """Parse a list as Linux prints it; an empty one, or older versions' "(null)", has no PU. Raises
     BadList."""
     text = text.replace("(null)", "").strip()
     return frozenset(parse_pus(text)) if text else frozenset()
@@ -33,8 +33,8 @@ def kernel_list(numbers: Iterable[int]) -> str:
 
 
 def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:
-    """Return the numbers of a list such as "0-12:4,64,68", in its order. most: of PUs in a machine.
-    Raises BadList."""
+    """Return the numbers of a list such as "0-12:4,64,68", in its order and with its repeats. most:
+    number of PUs that a machine may have. Raises BadList."""
     numbers: list[int] = []
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+)(?:\s*:\s*(\d+))?)?\s*", part, re.ASCII)
@@ -61,8 +61,8 @@ def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:
 
 
 def format_pus(numbers: Sequence[int]) -> str:
-    """Format the list that parse_pus reads back, in the same order; ranges from three numbers
-    on."""
+    """Format numbers as parse_pus reads them back, in the same order. Three or more with a constant
+    positive stride become a range."""
     parts = []
     at = 0
     while at < len(numbers):

@@ -1,4 +1,4 @@
-"""The terminal: its width, and a console that says the same wherever it is read."""
+"""The terminal: its encoding and width, and output whose layout is the same in files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from rich.table import Table
 
 WIDTH = 80
 MATRIX_COLUMNS = 8
-# Stands for a blank where no line may end; `stripped` makes one of it. (Of blanks that no line may
-# end at, rich takes every one for an ordinary blank.)
+# Stands for a blank at which no line may end; `stripped` turns it into one. (rich breaks lines at
+# Unicode's own no-break spaces, too.)
 _NO_BREAK = "\ue000"
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w))")
 
 
 def show_what_the_terminal_can() -> None:
-    """Write to the terminal in its locale's encoding, with "?" for a character that this can't
-    hold. Files are in UTF-8 everywhere (PYTHONUTF8, by ./numalab). C names none."""
+    """Write to the terminal in its locale's encoding, with "?" for a character that the encoding
+    lacks; in UTF-8 for the locale C, which names none. Files are in UTF-8 everywhere (PYTHONUTF8,
+    set by ./numalab)."""
     encoding = locale.getencoding()
     if encoding == "ANSI_X3.4-1968":
         encoding = "utf-8"
@@ -33,7 +34,8 @@ def show_what_the_terminal_can() -> None:
 
 
 def make_console(is_stderr: bool = False) -> Console:
-    """Return a console of at most 80 columns, without colour into files."""
+    """Return a console of 40 to 80 columns, by the terminal's width; of 80 where it is no terminal.
+    is_stderr: it writes to standard error."""
     stream = sys.stderr if is_stderr else sys.stdout
     width = WIDTH
     if stream.isatty():
@@ -47,8 +49,8 @@ def plain_table(gap: int = 2) -> Table:
 
 
 def matrix_tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
-    """Yield a matrix of NUMA nodes, as many columns in a table as fit the width. cells: by row and
-    column, each row with each column."""
+    """Yield a matrix of NUMA nodes as tables of at most MATRIX_COLUMNS columns. cells: texts by
+    (row, column), for each row and each column."""
     columns = sorted({column for _, column in cells})
     for start in range(0, len(columns), MATRIX_COLUMNS):
         block = columns[start : start + MATRIX_COLUMNS]
@@ -61,14 +63,15 @@ def matrix_tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
 
 
 def kept_together(text: str) -> str:
-    """Keep each figure and its unit on one line, in what is printed in a block of `stripped`."""
+    """Keep each number and its unit on one line. The text has to be printed within `stripped`."""
     return _UNITS.sub(_NO_BREAK, text)
 
 
 @contextmanager
 def stripped(console: Console) -> Iterator[None]:
-    """Strip the line ends of what the block prints (tables are padded to the full width), and turn
-    what kept_together put in back into blanks."""
+    """Strip blanks at the line ends of what the block prints (tables are padded to the full width),
+    and turn what kept_together put in back into blanks. Nothing is printed before the block ends,
+    or where it raises."""
     with console.capture() as capture:
         yield
     shown = capture.get().replace(_NO_BREAK, " ")

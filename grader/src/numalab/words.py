@@ -1,20 +1,20 @@
-"""Numbers and lists as text, as all reports have them."""
+"""Format numbers and lists as text, the same in all reports."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-# Beyond it a double, in which records have their values, leaves whole numbers out.
+# Above it, a double, which holds the values of records, can't represent each whole number.
 _MOST_WHOLE = 2**53
 
 StepReport = Callable[[str], None]  # called with a text for each step
 
 
 class CountedStep(str):
-    """A step that is reported repeatedly, as "timing, round 5". step: the part that stays."""
+    """The report of a step that is repeated, such as "timing, round 5"."""
 
-    step: str
+    step: str  # the text without the count
 
     def __new__(cls, step: str, count: str) -> CountedStep:
         counted = super().__new__(cls, f"{step}, {count}")
@@ -23,7 +23,7 @@ class CountedStep(str):
 
 
 def percent(share: float) -> str:
-    """Format a share (0 to 1) as a percentage that never rounds to 0 or 100 unless it is."""
+    """Format a share (0 to 1) as a percentage; only 0 and 1 themselves become 0 % and 100 %."""
     if 0 < share < 0.01:
         return "under 1 %"
     if 0.99 < share < 1:
@@ -32,24 +32,27 @@ def percent(share: float) -> str:
 
 
 def ratio(value: float) -> str:
-    """Format a ratio of times with two significant digits or two decimals."""
+    """Format a ratio of times: whole from 100 on, else with two decimals, and below 0.1 with two
+    significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Format a number with so many significant digits; with more before its point, all of them."""
+    """Format a number with `digits` significant digits. One with more digits before its point keeps
+    all of those, up to 2**53."""
     text = f"{value:.{digits}g}"
     return f"{value:,.0f}" if "e+" in text and abs(value) <= _MOST_WHOLE else text
 
 
 def first_upper(text: str) -> str:
-    """Make the first letter large; str.capitalize would make the rest small."""
+    """Make the first letter upper case, and leave the others, unlike str.capitalize."""
     return text[:1].upper() + text[1:]
 
 
 def count(number: int, noun: str) -> str:
+    """Format a number with its noun, which gets an s unless the number is 1."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
@@ -59,7 +62,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def some(names: Sequence[str]) -> str:
-    """Join names as `listed` does; of more than three the first two, and how many more."""
+    """Join names as `listed` does; of more than three, the first two and the number of others."""
     return listed(names) if len(names) <= 3 else listed([*names[:2], f"{len(names) - 2} more"])
 
 
@@ -78,7 +81,7 @@ def ranks(numbers: Sequence[int]) -> str:
 
 
 def amount(size_bytes: float) -> str:
-    """Format bytes in the largest unit of which they are one or more."""
+    """Format a number of bytes in the largest unit that it reaches, with one decimal."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
             return f"{size_bytes / scale:.1f} {unit}"
@@ -86,12 +89,12 @@ def amount(size_bytes: float) -> str:
 
 
 def bytes_allowed(count: int) -> str:
-    """Format a limit or a size, which is a whole number of KiB."""
+    """Format a limit on bytes, cut to whole MiB, or to whole KiB below 1 MiB."""
     return f"{count >> 20} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
 
 
 def _value(number: float, digits: int = 6) -> str:
-    """Format a number, whole ones in full: they are counts, whose digits can be compared."""
+    """Format a number; whole ones in full, since they are counts whose digits are compared."""
     if math.isnan(number):
         return "NaN"
     if abs(number) <= _MOST_WHOLE and number == math.trunc(number):
@@ -100,7 +103,7 @@ def _value(number: float, digits: int = 6) -> str:
 
 
 def apart(actual: float, expected: float) -> tuple[str, str]:
-    """Format two values with as many digits as it takes to tell them apart."""
+    """Format two values with 6, 9 or 17 significant digits, as many as tell them apart."""
     shown = _value(actual), _value(expected)
     for digits in (9, 17):
         if shown[0] == shown[1]:

@@ -1,6 +1,6 @@
 """Grade starting code and solutions to prove the labs: starting code fails exactly the criteria
-that lab.toml names, and solutions pass. Of a variant, the lab's own solution also fails something,
-and so does that of most other seeds."""
+that lab.toml names, and solutions pass. In a variant, the lab's own solution also fails something,
+and so do most other seeds' solutions."""
 
 from __future__ import annotations
 
@@ -32,23 +32,24 @@ from numalab.labs.variants import draw_variant, read_draws, solution_files, vari
 from numalab.virtual.place import VirtualPlaces
 from numalab.words import count
 
-MAX_GRADINGS = 5  # of one kernel while times are undecided; each continues the one before
+MAX_GRADINGS = 5  # of one kernel while times are undecided; each continues the previous one
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The verdict on one kernel of numalab's, and what of it is not as the lab declares."""
+    """The result of proving one kernel of a lab."""
 
-    verdict: Verdict
-    complaints: Sequence[str]
+    verdict: Verdict  # on starting code or a solution
+    complaints: Sequence[str]  # sentences on what is not as the lab declares
 
 
 def prove(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, list[Proof]]:
-    """Grade starting code and solution of each lab and language. request: labs, language and
-    machines; its variant and size don't count. Returns this machine's description, and a proof for
-    each lab, variant and language. Raises Interrupted, UserError and NumalabError."""
+    """Grade starting code and solution of each lab and language. request: labs, language, machines
+    and lock; its variant and size don't count. Returns this machine's description, and a proof for
+    each lab, starting code before solution, and language. Raises Interrupted, UserError and
+    NumalabError."""
     labs = build_own_programs(installation, request.labs, request.is_chosen, listener)
     node: Json = {}
     proofs = []
@@ -67,15 +68,16 @@ def prove(
 
 
 def _machines(node: Json, places: VirtualPlaces) -> tuple[dict[str, int], str | None]:
-    """Return the NUMA nodes of each place where something was graded, and this machine's mode of
-    transparent huge pages for workers."""
+    """Return the number of NUMA nodes of each place where something was graded, by its name, and
+    this machine's mode of transparent huge pages for workers; None: it has none."""
     return {LOCAL: usable_numa_nodes(node), **places.numa_nodes()}, mode_of_workers(node)
 
 
 def _grade_once(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, Verdict]:
-    """Grade one kernel. Returns this machine's description and the verdict."""
+    """Grade one kernel. Returns this machine's description and the verdict. Raises Interrupted,
+    UserError and NumalabError."""
     graded = grade_all(installation, request, places, listener)
     if graded.interrupted:
         raise Interrupted
@@ -85,8 +87,8 @@ def _grade_once(
 def _grade(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, Verdict]:
-    """Grade one kernel with new times, until they are decided or the lab's declaration is
-    refuted."""
+    """Grade one kernel with new times, again until they are decided or the lab's declaration is
+    refuted, at most MAX_GRADINGS times. Raises as _grade_once."""
     for number in range(MAX_GRADINGS):
         again = replace(request, afresh=number == 0)
         node, verdict = _grade_once(installation, again, places, listener)
@@ -101,19 +103,19 @@ def _grade(
 
 
 LEAST_ANSWERS = 12  # different solutions among a lab's variants
-LEAST_APART = 0.8  # share of pairs of seeds in which the solution of one fails as the other's
+LEAST_APART = 0.8  # share (0 to 1) of variants in which the previous seed's solution fails
 MOST_COUNTED = 500  # seeds whose solutions are compared
 NO_TIMES = "variants are proved by what is seen, without times"
 
 
 @dataclass(frozen=True)
 class SeedProof:
-    """What grading the variant of one seed in one language has shown."""
+    """The result of grading the variant of one seed in one language."""
 
     seed: int
     language: str
     complaints: tuple[str, ...]  # sentences on what is not as declared
-    other_failed: bool | None  # the solution of the previous seed failed; None: it was not tried
+    other_failed: bool | None  # the previous seed's solution fails in it; None: it was not tried
 
 
 def answers(installation: Installation, lab: str) -> int:
@@ -136,11 +138,13 @@ def prove_seeds(
     places_of: Callable[[Installation], VirtualPlaces],
     listener: Listener,
 ) -> Iterator[SeedProof]:
-    """Yield a proof for each seed and language. Raises Interrupted, UserError and NumalabError.
+    """Yield a proof for each seed and language. Raises Interrupted, UserError, NumalabError, and
+    OSError where solutions can't be copied.
 
     Args:
         lab: name of the lab whose variants are proved.
         seeds: their numbers.
+        languages: those that are proved, as far as the variant has them.
         requested: machines and lock of the gradings; its labs and variant don't count.
         places_of: returns what boots virtual machines for a variant's installation.
     """
@@ -178,8 +182,8 @@ def _grade_variant(
     variant: str,
     submission: Path | None = None,
 ) -> tuple[bool, list[str]]:
-    """Grade one kernel of a variant. Returns whether it fails a criterion, and what is not as
-    declared."""
+    """Grade one kernel of a variant. Returns whether it fails a criterion, and sentences on what is
+    not as declared."""
     request = replace(request, variant=variant, submission=submission)
     node, verdict = _grade_once(installation, request, places, listener)
     found = complaints(request.labs[0], verdict, *_machines(node, places))
@@ -196,7 +200,7 @@ def _prove(
     """Prove one seed in one language.
 
     Args:
-        grade: grades a variant's kernel: variant, and folder of a submission.
+        grade: grades a kernel; takes Request's `variant`, and the folder of a submission.
         public: folder with the lab's own solution as a submission.
         previous: folder with the previous seed's; None: there is none.
     """
@@ -212,8 +216,8 @@ def _prove(
 
 
 def complaints_of(lab: str, proofs: Sequence[SeedProof], different: int) -> list[str]:
-    """Return sentences on what is not as it has to be, of all seeds together. different: number of
-    different solutions, as answers() counts them."""
+    """Return the complaints about all seeds, and sentences on solutions that are too much alike.
+    different: number of different solutions, as answers() counts them."""
     listed = [text for proof in proofs for text in proof.complaints]
     tried = [proof for proof in proofs if proof.other_failed is not None]
     apart = sum(bool(proof.other_failed) for proof in tried)

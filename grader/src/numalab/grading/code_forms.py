@@ -1,9 +1,9 @@
 """The *form* of a file: its code without prose and layout.
 
-Python counts by its syntax tree without docstrings, C, Fortran, CMake and shell scripts by their
-words without comments and blanks, TOML and JSON by their values; all else, and what can't be
-parsed, byte for byte. A form does not change with the version of Python that makes it. Forms are
-kept in the build folder, so that files are parsed again only after a change.
+Python counts by its syntax tree without docstrings; C, Fortran, CMake and shell scripts by their
+words without comments and blanks; TOML and JSON by their values; all other files, and those that
+can't be parsed, byte for byte. A form does not change with the version of Python that makes it.
+Forms are kept in the build folder, so that files are parsed again only after a change.
 
 Names of other files (an include, an import, a source in a CMakeLists.txt) are separated as
 *references*, so that a Resolver can replace them by what those files say, whatever their paths.
@@ -37,7 +37,7 @@ _SHELL = re.compile(
 )
 _INCLUDE = re.compile(r'#[ \t]*include[ \t]*"([^"\n]*)"')
 _SOURCE = re.compile(r"(?:.*\})?/?([\w./+-]*\w\.(?:c|h|f90|py|cmake))")
-_REFERENCES = "\0references"  # in a form, where a run of them stands
+_REFERENCES = "\0references"  # in a form, in place of a run of them
 _SEPARATOR = "\0\0"
 
 
@@ -52,7 +52,7 @@ class Form:
 
 
 def form_of(name: str, content: bytes) -> Form:
-    """Return the form of a file; its name tells the language."""
+    """Return the form of a file. Its name tells the language, or a first line #!/bin/sh."""
     path = PurePosixPath(name)
     make = _FORMS.get(path.name) or _FORMS.get(path.suffix)
     if make is None and content.startswith(b"#!/bin/sh"):
@@ -129,7 +129,7 @@ def _json_words(content: bytes) -> Iterator[str]:
 
 
 def values_text(values: object) -> str:
-    """Return values of TOML or JSON as one text, whatever the order of their keys."""
+    """Return values of TOML or JSON as one text, the same for any order of their keys."""
     return json.dumps(values, sort_keys=True, default=str)
 
 
@@ -140,8 +140,8 @@ def _python_words(content: bytes) -> Sequence[str]:
 
 
 def _add_node(node: ast.AST, words: list[str]) -> None:
-    """Add a syntax tree's nodes, fields and values, without those that are None or empty: later
-    versions of Python add such fields. Positions and comments on types are not among them."""
+    """Add a syntax tree's nodes, fields and values to `words`, without fields that are None or
+    empty, as those are that later versions of Python add, and without positions."""
     words.append(type(node).__name__)
     for field in node._fields:
         value = getattr(node, field, None)
@@ -176,7 +176,7 @@ def _add_list(values: Iterable[object], words: list[str]) -> None:
 
 
 def _is_prose(value: object) -> bool:
-    """Tell whether it is a string that is a statement of its own, as docstrings are."""
+    """Tell whether a node is a string as a statement of its own, as docstrings are."""
     return (
         isinstance(value, ast.Expr)
         and isinstance(value.value, ast.Constant)
@@ -185,7 +185,7 @@ def _is_prose(value: object) -> bool:
 
 
 def _is_empty(value: object) -> bool:
-    """Tell whether it is an empty piece of an f-string: some versions of Python have them."""
+    """Tell whether a node is an empty piece of an f-string, which some versions of Python make."""
     return isinstance(value, ast.Constant) and value.value == ""
 
 
@@ -216,18 +216,18 @@ _FORMS: dict[str, Callable[[bytes], Iterable[str]]] = {
 
 
 class Resolver:
-    """Finds among files the ones that a reference names, by the end of their paths."""
+    """Finds the files that a reference names, by the end of their paths."""
 
     def __init__(self, forms: Iterable[tuple[str, Form]]) -> None:
-        """forms: paths with '/', and what the files say."""
+        """forms: path, with '/', and form of each file."""
         self._by_name: dict[str, list[tuple[str, str]]] = {}
         for path, form in forms:
             name = path.rpartition("/")[2]
             self._by_name.setdefault(name, []).append((f"/{path}", form.digest))
 
     def digest_of(self, form: Form) -> str:
-        """Return a digest of what a file and its references say: the same for the same code under
-        another name, and another one where a name comes to mean another file."""
+        """Return a digest of the code of a file and of the files that it refers to. It stays the
+        same where these are renamed, and changes where a name comes to mean another file."""
         runs = [sorted(map(self._resolved, run)) for run in form.references]
         return hashlib.sha256(json.dumps([form.digest, runs]).encode()).hexdigest()
 
@@ -248,7 +248,7 @@ class Resolver:
         return f"{found}:{name}:{alias}"
 
     def _named(self, path: str) -> str:
-        """Return what the files say whose path ends so; empty: there is none."""
+        """Return the digests of the files whose path ends so, as one text; empty: there is none."""
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         ending = "/" + "/".join(parts)
         there = self._by_name.get(ending.rpartition("/")[2], ())
@@ -259,10 +259,10 @@ class Resolver:
 
 
 FILE = "code_forms.json"
-MAX_FORMS = 5000  # then those of files that are no more are dropped
+MAX_FORMS = 5000  # above it, forms that the last call did not need are dropped
 
 _known: dict[str, Form] = {}  # by key, in this process
-_stored: dict[Path, set[str]] = {}  # which keys a file has
+_stored: dict[Path, set[str]] = {}  # the keys in each file of forms
 
 
 def forms_of(
@@ -271,17 +271,17 @@ def forms_of(
     make: Callable[[str, bytes], Form],
     maker: bytes,
 ) -> list[tuple[str, Form]]:
-    """Return the form of each file with its path in the kit.
+    """Return path and form of each file, in the order given.
 
-    A form is known by a file's path and whole content, never by its times. A kit that was not built
-    has no folder to keep forms in; they are made anew there, and where nothing can be written.
-    Raises OSError (a file can't be read).
+    A kept form is recognised by the file's path and whole content, never by its times. Where there
+    is no build folder, or it can't be written to, each process makes all forms anew. Raises OSError
+    (a file can't be read).
 
     Args:
         installation: whose build folder keeps forms.
-        files: paths from the kit's root, with '/', and where each file is.
+        files: path from numalab's root, with '/', and place of each file.
         make: makes a form of such a path and the file's content.
-        maker: says which forms make() makes; another text makes all of them anew.
+        maker: identifies make(); forms of another maker are not reused.
     """
     store = _build_folder(installation) / FILE
     if store not in _stored:
@@ -301,7 +301,8 @@ def forms_of(
 
 
 def _build_folder(installation: Installation) -> Path:
-    """Of a variant's kit the one of the kit that it was made from, in which it lies."""
+    """Return the folder of builds; for a variant's installation that of the installation that it
+    was made from, in which it is."""
     return (
         installation.build_root if installation.origin is None else installation.root.parent.parent
     )
@@ -333,5 +334,5 @@ def _keep(store: Path, used: Set[str]) -> None:
 
 @lru_cache(maxsize=8)
 def text_of_sources(*paths: Path) -> bytes:
-    """Return the sources by which forms are made. Raises OSError."""
+    """Return the content of the sources that make forms, as one text. Raises OSError."""
     return b"\0".join(path.read_bytes() for path in paths)

@@ -46,7 +46,8 @@ VIRTUAL_TRACED_PAGES = "240"  # each takes a millisecond or two under emulation
 
 def gather_evidence(grading: Grading) -> None:
     """Gather the evidence on each part of the grading. On a virtual machine, kernels are not
-    checked for correctness: that is done on this machine. Raises Interrupted and NumalabError."""
+    checked for correctness: that is done on this machine. Raises Interrupted, NumalabError, and
+    UserError where two virtual machines for a part can't be booted."""
     for part in grading.parts:
         prefix = f"{part}: " if part else ""
         if not planner.can_observe(grading.lab, grading.evidence, part):
@@ -84,8 +85,8 @@ def _is_needed(grading: Grading, kind: Kind[Any], part: str | None) -> bool:
 def run_once(
     grading: Grading, kind: Kind[Any], role: str, part: str | None, team: int | None = None
 ) -> bool:
-    """Make one run of one of numalab's own kernels. team: number of threads; None: as for
-    submissions. Returns whether it came to its end. Raises Interrupted and NumalabError."""
+    """Make one run of one of numalab's own kernels. role: its role; team: number of threads, None:
+    as for submissions. Returns whether it came to its end. Raises Interrupted and NumalabError."""
     more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
     facts = {"whole": True} if kind is WHOLE_TRACE else {}
     return _run(grading, kind, role, part, *more, team=team, **facts)
@@ -101,8 +102,9 @@ def _run(
     team: int | None = None,
     **facts: Any,
 ) -> bool:
-    """Make one run of one role. more: options of the monitor; limit_s: of each phase, None: the
-    effort's; facts: what else the record says. Returns whether the worker came to its end."""
+    """Make one run of one role. more: options of the monitor; limit_s: seconds that each phase may
+    take on this machine, None: the effort's; team: number of threads, None: the kind's; facts:
+    what else the record says. Returns whether the worker came to its end."""
     effort = grading.effort
     size = "quick" if effort.quick else "default"  # of traces, whatever is timed
     virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
@@ -123,9 +125,9 @@ def _run(
 
 
 def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
-    """Return number of threads and placement variables for runs of a kind. Where kernels are timed
-    under a launch of the lab, these are that launch's: so a kernel can't tell from its environment
-    whether it is timed."""
+    """Return number of threads and placement variables for runs of a kind; None: the lab's
+    variables. Where kernels are timed under a launch of the lab, both are that launch's, so that a
+    kernel can't tell from its environment whether it is timed."""
     if kind.team is None and grading.lab.launch is not None:
         with contextlib.suppress(BadPolicy):  # then nothing is timed here
             plan = lab_plan(grading)
@@ -134,7 +136,7 @@ def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | N
 
 
 def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> list[str]:
-    """Return options by which tracings and placement of a kernel have the same n and pages."""
+    """Return options by which traces and placement runs of a kernel have the same n and pages."""
     if kind not in (TRACE, PLACEMENT):
         return []
     sizes = [
@@ -146,8 +148,8 @@ def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | No
 
 
 def _check(grading: Grading, part: str | None, prefix: str) -> bool:
-    """Check the results of the submission. Returns whether it came to its end, without which it is
-    not run again."""
+    """Check the results of the submission. Returns whether it came to its end; otherwise it is not
+    to be run again."""
     limit_s = grading.effort.check_limit_s
     grading.progress(f"{prefix}checking results")
     if not _run(grading, CHECK, SUBMISSION, part, limit_s=limit_s):
@@ -160,8 +162,8 @@ def _check(grading: Grading, part: str | None, prefix: str) -> bool:
 
 
 def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
-    """Make the runs of all kinds, until one does not come to its end; those of the submission that
-    vary from run to run are repeated until the planner has enough."""
+    """Make the runs of all kinds, until one does not come to its end. Runs of the submission whose
+    outcome varies are repeated until the planner has enough, at most Kind.most_looks times."""
     for kind in kinds:
         if not planner.needs_run(kind, grading.lab, grading.evidence, part):
             continue
@@ -181,8 +183,8 @@ def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | No
 
 
 def _observe_other_team(grading: Grading, part: str | None) -> None:
-    """Trace the submission with one thread and one core less: a kernel that has the number of cores
-    of this machine, or of one that it is graded on, written into it shows that here."""
+    """Trace the submission with one thread and one core less, which shows a kernel that has the
+    number of cores of this machine, or of another that it is graded on, written into it."""
     topology = topology_of_node(grading.node)
     team = grading.threads - 1
     if team < 1 or shutil.which("taskset") is None:
@@ -204,8 +206,8 @@ def _observe_other_team(grading: Grading, part: str | None) -> None:
 
 
 def _check_tracing(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
-    """Trace the solution, too, where the submission's last run could not be traced, to find out
-    whether the kernel or the machine is the reason."""
+    """Make the solution's run of the same kind where the submission's last run could not be traced,
+    to find out whether the kernel or the machine is the reason."""
     runs = grading.record.runs  # without the last one, where it left no record
     ended = outcomes(runs[-1]) if runs else []
     if role != SUBMISSION or not any(outcome.status == "untraceable" for outcome in ended):
@@ -216,7 +218,7 @@ def _check_tracing(grading: Grading, kind: Kind[Any], role: str, part: str | Non
 
 
 def _comparison_options(grading: Grading, kind: Kind[Any], part: str | None) -> list[str]:
-    """Return the option by which one thread is measured in turns with the team, where needed."""
+    """Return the option that runs one thread in turns with the team, if the two are compared."""
     compares = kind.name == PLACEMENT.name and planner.compares_single_thread(
         grading.lab, grading.evidence, part
     )
@@ -225,7 +227,7 @@ def _comparison_options(grading: Grading, kind: Kind[Any], part: str | None) -> 
 
 def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> None:
     """Run the solution after a run that speaks against the submission, so that other load on the
-    machine meets both alike, and load that ends in between fails no kernel."""
+    machine affects both alike, and load that ends in between fails no kernel."""
     says = planner.last_objection(grading.lab, grading.evidence, part)
     if says is None:
         return
@@ -238,8 +240,8 @@ def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> No
 
 
 def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | None) -> None:
-    """Run numalab's own kernels just before the submission, for kinds that compare with them: what
-    a kernel may use, such as huge pages, may have run out, and then for both."""
+    """Run numalab's own kernels just before the submission, for kinds that compare with them. What
+    a kernel may use, such as huge pages, may have run out, and is then missing for both."""
     compared = [kind for kind in kinds if kind.baselines and grading.machine is None]
     if compared:
         grading.build_own(*{role for kind in compared for role in kind.baselines})
@@ -249,7 +251,7 @@ def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | Non
 
 
 def _observe_control(grading: Grading, part: str | None) -> None:
-    """Run the solution, to compare, and keep its runs for the other kernels of a call."""
+    """Run the solution for comparison, and keep its runs for the other kernels of a call."""
     name = f"{grading.program(SOLUTION).name} {part or ''}"
     if grading.take_kept(name):
         return
@@ -274,8 +276,8 @@ def _observe_control(grading: Grading, part: str | None) -> None:
 
 
 def _has_instrumented_kernel(grading: Grading) -> bool:
-    """Build programs in which the kernel's accesses are instrumented. Returns whether there are
-    any; if not, the record says why."""
+    """Build the programs in which the kernel's accesses are instrumented. Returns whether they can
+    be run; if not, the record says why."""
     record = grading.record
     if not record.build.race_compiler:
         record.race_error = (
@@ -306,8 +308,8 @@ def _search_races(grading: Grading, part: str | None) -> None:
 
 
 def sanitizers_own_error(evidence: Evidence) -> str:
-    """Return ThreadSanitizer's message where it ended numalab's own kernel without a data race, as
-    where a machine lacks address space; empty: it did not."""
+    """Return ThreadSanitizer's message where it ended the solution without a data race, as it does
+    on a machine that lacks address space; empty: it did not."""
     for race in evidence.runs_of(RACE, SOLUTION):
         printed = str(race.outcome.detail.get("printed", ""))
         if not race.outcome.ok and not race.has_race:
@@ -353,8 +355,8 @@ def _note_failed_instrumentation(
     grading: Grading, output: str, programs: Sequence[Path], targets: Sequence[str]
 ) -> None:
     """Record why there is no program to find races with. If the starting code can't be built this
-    way either, it is numalab's error. If it can, the kernel is at fault: its author could avoid the
-    search so, and can fix it. output: of the compiler."""
+    way either, it is numalab's error. If it can, the kernel is at fault, so that no student can
+    avoid the search that way. output: of the compiler."""
     why = f"the kernel does not compile with ThreadSanitizer: {first_error(output)}"
     failure = starting_code_failure(
         grading.installation, grading.lab, grading.language, programs, targets, grading.sandbox
@@ -368,8 +370,8 @@ def _note_failed_instrumentation(
 
 
 def first_error(output: str) -> str:
-    """Return the first error of a compiler's output, or its last line, with the kernel under its
-    author's name for it."""
+    """Return the first line with an error of a compiler's output, or else its last line. The
+    kernel's path becomes its file name."""
     lines = output.splitlines()
     line = next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
     return re.sub(r"\S*/(?=kernel\.\w)", "", line)
@@ -379,8 +381,8 @@ def first_error(output: str) -> str:
 
 
 def observe_predicted(grading: Grading) -> None:
-    """Make the runs that the lab's predictions are about, on this machine. What can't be measured
-    is left out of the score. Raises Interrupted."""
+    """Make the runs that the lab's predictions are about, on this machine, if predictions were
+    handed in. What can't be measured is left out of the score. Raises Interrupted."""
     handed = [text.file for text in grading.record.handed_in if text.complaint is None]
     if grading.machine is not None or quantities.FILE not in handed:
         return
@@ -397,7 +399,7 @@ def observe_predicted(grading: Grading) -> None:
 
 
 def _observe_predicted(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
-    """Make one run, and keep it for the other kernels of a call."""
+    """Make one run, and keep it for the other kernels of a call. Raises Interrupted."""
     program = grading.program(role, kind.program)
     name = f"{program} {part or ''} {kind.name}, predicted"
     if grading.take_kept(name):

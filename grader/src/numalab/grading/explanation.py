@@ -11,15 +11,15 @@ from numalab.files import NotPlain, read_plain_text, write_whole
 from numalab.untrusted.visible import shortened, visible_lines
 
 FILE = "explanation.txt"
-EXPECTED_SENTENCES = 3  # sentences
+EXPECTED_SENTENCES = 3  # of an explanation
 LONGEST = 4_000  # characters that are kept
 _MOST_BYTES = 64 << 10
 _END = re.compile(r"[.!?][\"')\]]*(?=\s|\Z)")  # of a sentence
 
 
 def read_explanation(folder: Path, *, follow_links: bool = False) -> str:
-    """Return the explanation in a folder, safe to show; empty where there is none, or no text of
-    that size. follow_links: as for files.read_plain_text."""
+    """Return the explanation in a folder, safe to show and cut to LONGEST characters; empty where
+    there is none, or it can't be read. follow_links: as for files.read_plain_text."""
     try:
         text = read_plain_text(folder / FILE, _MOST_BYTES, follow_links=follow_links)
     except (FileNotFoundError, NotPlain, UnicodeDecodeError):
@@ -41,5 +41,5 @@ def keep_explanation(folder: Path, text: str) -> None:
 
 
 def sentences(text: str) -> int:
-    """Count the sentences of a text by their full stops; those within 0.5 and kernel.c end none."""
+    """Count the sentences of a text by their ends; a point within 0.5 or kernel.c is none."""
     return sum(re.search(r"\w", part) is not None for part in _END.split(text))

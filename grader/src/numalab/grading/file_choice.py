@@ -1,6 +1,6 @@
-"""Choose the file of a folder that is read as the one that a lab asks for: the one of that name, or
-a renamed copy such as `kernel (1).c` where one is clearly meant, by the rules that the import of
-hand-ins has; and find out whether files are still starting code."""
+"""Choose the file of a folder that is read as one that a lab asks for, and find out whether files
+are still starting code. The file of that name is read, or a renamed copy such as `kernel (1).c`
+where one is clearly meant, by the same rules as when hand-ins are imported."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from numalab.untrusted.visible import shown
 
 
 def choose_file(installation: Installation, lab: Lab, folder: Path, name: str) -> Path:
-    """Return the file to read as `name`; folder / name, which may be missing, where no other is
-    meant. Among the user's own files the one of that name counts, whatever copies there are."""
+    """Return the path of the file to read as `name`: folder / name, which may be missing, unless a
+    copy is clearly meant. Among the user's own files the one of that name counts, whatever copies
+    there are."""
     exact = folder / name
     is_own = installation.is_own(folder)
     if is_own and os.path.lexists(exact):
@@ -43,8 +44,8 @@ def choose_file(installation: Installation, lab: Lab, folder: Path, name: str) -
 
 def starting_digests(installation: Installation, lab: Lab, name: str) -> Sequence[str]:
     """Return the digests of a file of the starting code, this release's first; empty: there is no
-    such file. lab.toml has them; of a variant, which differs from student to student, what was
-    built for it."""
+    such file. They are lab.toml's; for a variant, which differs from student to student, the digest
+    of the file that was built for it."""
     if name in lab.starting_code:
         return lab.starting_code[name]
     try:
@@ -69,9 +70,9 @@ def taken_words(installation: Installation, lab: Lab, language: str, folder: Pat
 
 
 def unchanged_files(installation: Installation, lab: Lab, language: str, folder: Path) -> list[str]:
-    """Return the names of handed-in files that are starting code byte for byte: of the kernel and
-    the lab's other files. None counts where the build keeps another starting code than lab.toml
-    names."""
+    """Return the names of handed-in files, kernel and the lab's others, that are starting code byte
+    for byte. A file of which the build keeps other starting code than lab.toml names is not among
+    them."""
     pristine = installation.pristine_folder(lab.name)
     unchanged = []
     for file, content in _contents(installation, lab, language, folder).items():
@@ -86,7 +87,8 @@ def unchanged_files(installation: Installation, lab: Lab, language: str, folder:
 def _contents(
     installation: Installation, lab: Lab, language: str, folder: Path
 ) -> dict[str, bytes]:
-    """Return the contents of handed-in files that can be read, by name."""
+    """Return the contents of handed-in files, by the name that the lab asks for; those that can't
+    be read are missing."""
     found, follow_links = {}, installation.is_own(folder)
     for name in file_names(lab, language):
         with contextlib.suppress(OSError, NotPlain):
@@ -98,29 +100,29 @@ def _contents(
 def is_pristine(
     installation: Installation, lab: Lab, language: str, folder: Path, includes_files: bool = False
 ) -> bool:
-    """Tell whether the kernel is starting code; includes_files: and the lab's other files, which
-    both languages share."""
+    """Tell whether the kernel is starting code byte for byte. includes_files: and so are the lab's
+    other files, which both languages share."""
     unchanged = unchanged_files(installation, lab, language, folder)
     files = [file.name for file in lab.files] if includes_files else []
     return {KERNEL_FILES[language], *files} <= set(unchanged)
 
 
 def is_starting_code(installation: Installation, lab: Lab, language: str, folder: Path) -> bool:
-    """Tell whether all that was handed in is starting code, kernel and files of the lab, whatever
-    comments and blanks they have."""
+    """Tell whether all that was handed in, with the kernel in it, is starting code of this or an
+    earlier release, but for comments and blanks."""
     found = _contents(installation, lab, language, folder)
     digests = {file: starting_digests(installation, lab, file) for file in found}
     return is_unchanged(found, digests, KERNEL_FILES[language])
 
 
 def language_digests(installation: Installation, lab: Lab, language: str) -> dict[str, str]:
-    """Return the digests of a language's starting code, by file name."""
+    """Return the digests of this release's starting code in a language, by file name."""
     found = {name: starting_digests(installation, lab, name) for name in file_names(lab, language)}
     return {name: digests[0] for name, digests in found.items() if digests}
 
 
 def edited_languages(installation: Installation, lab: Lab) -> list[str]:
-    """Return the languages whose kernel among the user's files is not starting code any more."""
+    """Return the languages in which the user has a kernel that is no longer starting code."""
     folder = installation.own_folder(lab.name)
     return [
         language

@@ -21,28 +21,29 @@ from numalab.modelling.speedups import ModelledSpeedup
 class GradedKernel:
     """The result of grading one kernel."""
 
-    lab: Lab  # the lab
+    lab: Lab
     verdict: Verdict  # over all machines
     evidence_by_place: EvidenceByPlace  # name and evidence of each machine, this one first
     accounts: Sequence[TimingAccount]  # of the criteria that were timed
     unchanged: bool = False  # all of it is starting code
     again: str = ""  # what to do about undecided times; empty: nothing
     published: Sequence[Figure] = ()  # latencies that are shown once they have been predicted
-    # How many hints the learner has read, by topic.
+    # The number of the strongest hint that the student has read, by topic.
     hint_levels: Levels = field(default_factory=dict)
     spent_s: Mapping[str, float] = field(default_factory=dict)  # seconds by activity
-    interrupted: bool = False  # not all was observed
+    interrupted: bool = False  # not all evidence was gathered
     afresh: str = ""  # how to take new times in place of earlier ones; empty where there is no way
     no_vms: bool = False  # no virtual machine was used
-    not_read: Sequence[str] = ()  # files next to the kernel that are probably meant as one
-    taken: Sequence[str] = ()  # sentences on files that were read in place of one of the right name
+    not_read: Sequence[str] = ()  # files that are probably meant as a kernel and were not read
+    taken: Sequence[str] = ()  # sentences on files that were read under another name than theirs
     explanation: str = ""  # what the student writes about the result; may be empty
     # Modelled times for criteria that this machine can't time.
     modelled: Sequence[ModelledSpeedup] = ()
 
     @property
     def predictions(self) -> ScoredPredictions | None:
-        """Return the score of predictions.toml; None where none was handed in."""
+        """Return the score of predictions.toml; None: none was handed in, or the lab asks for
+        none."""
         return scored_predictions(self.lab, self.verdict, self.evidence_by_place, self.accounts)
 
     @property

@@ -1,4 +1,4 @@
-"""Read the files that are handed in with a kernel, and run numalab's own program under them."""
+"""Read the files that are handed in with a kernel, and run numalab's own programs under them."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _BAD = (
 
 
 class _TooLarge(BadPolicy):
-    """A text that costs its reader too much, and is not read."""
+    """A text that would cost its reader too much, and is not parsed."""
 
 
 def _content(file: HandedFile, text: str) -> dict[str, str]:
     """Parse a file. Returns the variables of a placement or policy, nothing for other kinds. Raises
-    one of _BAD where it can't be used."""
+    one of _BAD where it can't be used, and OSError where no process can be started to read it."""
     if file.kind in VARIABLES:
         variables = placement.read_placement(text, file.variables)
         if file.kind == "policy":
@@ -69,7 +69,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
 
 
 def complaint_of(file: HandedFile, text: str) -> str | None:
-    """Return why a file with this text can't be used; None: it can."""
+    """Return why a file with this text can't be used, as a sentence; None: it can. Raises OSError
+    where no process can be started to read it."""
     try:
         _content(file, text)
     except _BAD as error:
@@ -93,8 +94,8 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 
 def _misnamed_text(path: Path) -> str:
-    """Return a sentence on files in the same folder that are probably meant; empty: there are
-    none."""
+    """Return a sentence on files in the same folder that are probably meant as this one; empty:
+    there are none."""
     try:
         near = similar_names([one.name for one in path.parent.iterdir()], path.name)
     except OSError:
@@ -104,8 +105,9 @@ def _misnamed_text(path: Path) -> str:
 
 
 def read_files(grading: Grading) -> None:
-    """Read the files that are handed in with the kernel into the record, and the explanation. A
-    file that can't be used is recorded with a complaint."""
+    """Read into the record the files that are handed in with the kernel, and the explanation into
+    the grading. A file that can't be used is recorded with a complaint. Raises OSError where no
+    process can be started to read one."""
     if grading.variant == SUBMISSION:
         is_own = grading.installation.is_own(grading.folder)
         grading.explanation = read_explanation(grading.folder, follow_links=is_own)
@@ -134,8 +136,7 @@ def read_files(grading: Grading) -> None:
 
 
 def _predictions(grading: Grading) -> list[HandedText]:
-    """Return predictions.toml as it was handed in; nothing where it was not, or predicts
-    nothing."""
+    """Return predictions.toml as it was handed in; empty: it was not, or it predicts nothing."""
     complaint, text = "", ""
     follow_links = grading.installation.is_own(grading.folder)
     try:
@@ -168,8 +169,9 @@ def _solution_variables(grading: Grading, file: HandedFile) -> dict[str, str]:
 
 
 def _runtimes_of(grading: Grading, file: HandedFile) -> dict[str, Path]:
-    """Return the solution's program for each OpenMP runtime of a file that this build has. libomp
-    is left out on a virtual machine whose cores it would read otherwise than on the real one."""
+    """Return the solution's program by OpenMP runtime, for those runtimes of a file that this build
+    has. libomp is left out on a virtual machine where it would detect other cores than on the real
+    one."""
     default = grading.program(SOLUTION)
     build = grading.record.build
     own = build.openmp_runtime or "libomp"
@@ -204,8 +206,8 @@ def _bind(grading: Grading, role: str, file: HandedFile, variables: dict[str, st
 
 
 def _place_memory(grading: Grading, role: str, file: HandedFile, variables: dict[str, str]) -> None:
-    """Record where the starting code's program, which places nothing itself, has its memory under a
-    policy file."""
+    """Record where the starting code's program, which places no memory itself, has its memory under
+    a policy file."""
     limit_s = grading.effort.phase_limit_s * grading.place.slowness
     options = [
         *monitor.worker_option(role, grading.program(HANDOUT)),
@@ -217,8 +219,8 @@ def _place_memory(grading: Grading, role: str, file: HandedFile, variables: dict
 
 
 def _put_into_groups(grading: Grading, role: str, file: HandedFile) -> None:
-    """Run programs of the monitor in control groups that a file sets up. A file with NUMA nodes
-    that this machine lacks is judged without a run."""
+    """Run the monitor's own programs in the control groups that the student's file sets up. A file
+    with NUMA nodes that this machine lacks is judged without a run."""
     topology = topology_of_node(grading.node)
     try:
         written = settings(read_group_file(grading.handed(file.name).text), topology)
@@ -237,8 +239,9 @@ def _put_into_groups(grading: Grading, role: str, file: HandedFile) -> None:
 
 
 def gather_placements(grading: Grading) -> None:
-    """Record where numalab's program has its threads, ranks or memory under each file that is
-    handed in, and under the solution's file where that one misses its goal."""
+    """Record where numalab's program has its threads, ranks or memory under each file that was
+    handed in, and under the solution's file where a student's misses its goal. Raises Interrupted
+    and NumalabError."""
     files = [
         file
         for file in grading.lab.files
@@ -266,8 +269,8 @@ def gather_placements(grading: Grading) -> None:
 
 
 def _place(grading: Grading, role: str, file: HandedFile) -> None:
-    """Run numalab's program under the student's file or the solution's. On a virtual machine its
-    runs serve both languages, since no kernel of the student takes part."""
+    """Run numalab's program under the student's file or the solution's. On a virtual machine the
+    runs serve both languages, since the student's kernel has no part in them."""
     submitted = repr(grading.handed(file.name)) if role == SUBMISSION else ""
     name = f"{grading.lab.name} {role} {file.name} {submitted}"
     if grading.take_kept(name):
@@ -290,8 +293,8 @@ def _run_under(grading: Grading, role: str, file: HandedFile) -> None:
 
 
 def timed_environments(grading: Grading) -> dict[str, dict[str, str]]:
-    """Return the placement variables by role, where placements are timed; else nothing. A file that
-    can't be used sets none."""
+    """Return the placement variables by role; empty where the lab times no placements. A student's
+    file that can't be used sets no variables."""
     timed = grading.lab.timed_placements
     if timed is None:
         return {}

@@ -1,19 +1,19 @@
 """One grading of one kernel on one machine: its record so far, runs of the monitor, and results.
 
-A run of the monitor may say nothing of the kernel. All of them stay on record, and the run is
-repeated (evidence/repeats.py has the conditions):
+A run of the monitor may say nothing about the kernel. It stays on record and is repeated
+(evidence/repeats.py has the conditions) where
 
-- *The machine paused* in it: repeated until a run is without a pause, MOST_PAUSED_RUNS times.
-- *It was late or its protocol was disturbed*, as when another process stops it: repeated once.
-- *numalab failed* in a run of the student's program, or that ended before the kernel was called:
-  the same run with numalab's own program, the *baseline*, decides. If the baseline fails as well,
-  numalab is at fault and the student's program is excused. If it succeeds, the run is repeated, and
-  after MAX_ATTEMPTS the student's program is blamed.
+- *the machine paused* in it: until a run is without a pause, at most MOST_PAUSED_RUNS times,
+- *it was late or its protocol was disturbed*, as when another process stops it: once,
+- *numalab failed* in a run of the student's program, or the program ended before the kernel was
+  called: the same run with numalab's own program, the *baseline*, decides. If the baseline fails as
+  well, numalab is at fault and the student's program is excused. If it succeeds, the run is
+  repeated, and after MAX_ATTEMPTS the student's program is blamed.
 
 A kernel could bring any of that about on purpose, whenever it is about to lose. So a repetition
-never helps it: a round of timing that was repeated can be lost but not won (`second_try`), which
-for pauses begins after FREE_STALLS repeated rounds, and any other kind of run of a part is repeated
-once in a grading (`retried`).
+never helps it. A round of timing that was repeated can be lost but not won (`second_try`); for
+pauses, this begins after FREE_STALLS repeated rounds. Any other kind of run of a part is repeated
+once in a grading (`retried`), not counting pauses.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ MOST_PAUSED_RUNS = 12
 # Rounds lost to pauses that are repeated without a disadvantage. After that a machine that pauses
 # again and again can't be told from a program that stops the monitor whenever it loses.
 FREE_STALLS = 2
-# Runs of the student's program in which numalab failed, each beside a baseline that succeeded,
+# Runs of the student's program in which numalab failed, each followed by a baseline that succeeded,
 # after which the program is blamed.
 MAX_ATTEMPTS = 2
 # What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB per rank.
@@ -94,7 +94,7 @@ _WHY_AGAIN: dict[WhyLeftOut, str] = {
 
 @dataclass
 class Grading:
-    """What one grading has recorded so far, whole or interrupted."""
+    """A grading of one kernel on one machine, and what it has recorded so far."""
 
     # installation, lab, language: what is graded.
     installation: Installation
@@ -112,13 +112,13 @@ class Grading:
     place: monitor.Place = monitor.THIS_MACHINE
     # What a virtual machine stands for; None: this is the local machine.
     machine: ShownMachine | None = None
-    # What workers and compilers run in on the local machine; None: nothing.
+    # The sandbox of workers and compilers on the local machine; None: they run in none.
     sandbox: Sandbox | None = None
     # Shared with other gradings on this machine, exclusive while times are taken.
     node_lock: NodeLock = NO_LOCK
     # Waits for the exclusive lock; called before anything is timed.
     wait_for_node: Callable[[], None] = lambda: None
-    # Folders with records of earlier gradings of the same, the newest first.
+    # Folders with records of earlier gradings of the same lab and language, the newest first.
     earlier: Sequence[Path] = ()
     no_vms: bool = False  # no virtual machine may be booted
     afresh: bool = False  # times of earlier gradings don't count
@@ -134,8 +134,8 @@ class Grading:
     held_up: int = 0  # rounds of timing that were lost to pauses
     # Kind, part and role (or reason) of runs that were repeated and are not again.
     retried: set[tuple[str, str | None, str]] = field(default_factory=set)
-    # From which n and the traced pages follow, the same for tracing and placement, whose evidence
-    # is put together.
+    # Determines n and the traced pages, which are the same for traces and placement runs, since
+    # their evidence is combined.
     seed: str = field(default_factory=lambda: secrets.token_hex(8))
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ class Grading:
             timing_refused=self.timing_refused,
             timing_error=None,
             race_error=None,
-            elsewhere=None,  # until other places are asked
+            elsewhere=None,  # until virtual machines are used
             handed_in=[],
             unchanged_files=tuple(
                 unchanged_files(self.installation, self.lab, self.language, self.folder)
@@ -170,6 +170,7 @@ class Grading:
 
     @property
     def threads(self) -> int:
+        """Return the number of threads of a team: one for each core of the machine."""
         return int(self.node["cores"])
 
     @property
@@ -179,8 +180,8 @@ class Grading:
 
     @contextlib.contextmanager
     def exclusive_times(self) -> Iterator[None]:
-        """Hold the machine's exclusive lock from the first call of wait_for_node to the end: a
-        grading that needs no new times waits for nothing."""
+        """Hold the machine's exclusive lock from the first call of wait_for_node to the end of the
+        block, so that a grading that needs no new times waits for nothing."""
         with contextlib.ExitStack() as held:
             is_waited_for = False
 
@@ -195,6 +196,7 @@ class Grading:
 
     @contextlib.contextmanager
     def spending(self, activity: str) -> Iterator[None]:
+        """Count the time of a block as spent on an activity."""
         start = time.monotonic()
         try:
             yield
@@ -202,23 +204,26 @@ class Grading:
             self.spent_s[activity] = self.spent_s.get(activity, 0.0) + time.monotonic() - start
 
     def handed(self, file: str) -> HandedText:
-        """Return a file beside the kernel as it was handed in, once files have been read."""
+        """Return a file as it was handed in with the kernel; handed_files.read_files has to have
+        read it."""
         return next(text for text in self.record.handed_in if text.file == file)
 
     def keep_for_others(self, name: str, taken: Sequence[AnyRunRecord]) -> None:
-        """Keep runs of numalab's own for the other kernels of a call."""
+        """Keep runs of numalab's own programs under a name, for the other kernels of a call."""
         self.controls[name] = list(taken)
 
     def take_kept(self, name: str) -> bool:
-        """Take runs that an earlier kernel of the call has left. Returns whether there are any."""
+        """Add to the record the runs that an earlier kernel of the call kept under a name. Returns
+        whether it kept any."""
         self.record.runs += self.controls.get(name, [])
         return name in self.controls
 
     def read_again(self, run: AnyRunRecord) -> None:
-        """Note that a run has changed since its evidence was asked for."""
+        """Have the evidence of a run read again, since its record has changed."""
         self.parsed.pop(id(run), None)
 
     def verdict(self) -> Verdict:
+        """Judge the evidence that has been recorded so far."""
         with self.spending("judging"):
             return judge.judge(self.lab, self.evidence)
 
@@ -230,8 +235,8 @@ class Grading:
     # ---- build -------------------------------------------------------------
 
     def build(self) -> bool:
-        """Build the kernel. Returns whether it could be built. Raises NumalabError where that is
-        not the kernel's fault."""
+        """Build the kernel. Returns whether it could be built. Raises NumalabError where a failure
+        is not the kernel's fault."""
         self.progress("building")
         with self.spending("build"):
             built = build_kernel(
@@ -243,14 +248,15 @@ class Grading:
         return built.status == "ok"
 
     def program(self, role: str, suffix: str = "") -> Path:
-        """Return the program of a role. suffix: of its name, for programs that are built in another
-        way (Kind.program)."""
+        """Return the path of a role's program. suffix: of its name, for programs that are built in
+        another way (Kind.program); the reference loop's has none."""
         if role == PROBE:
             return self.installation.probe_worker(self.lab.name)
         variant = {SUBMISSION: "submission", HANDOUT: "handout"}.get(role, "solution")
         return self.installation.worker(self.lab.name, self.language, variant + suffix)
 
     def build_own(self, *roles: str) -> None:
+        """Build the programs of roles other than the submission's. Raises NumalabError."""
         with self.spending("build"):
             build_targets(self.installation, sorted({self.program(role).name for role in roles}))
 
@@ -275,16 +281,17 @@ class Grading:
         pus: Sequence[int] = (),
         **facts: Any,
     ) -> bool:
-        """Run the monitor, repeat the run where it says nothing of the kernel, and keep all on
-        record. Returns whether all that it started came to its end. Raises Interrupted (Ctrl-C) and
-        NumalabError (numalab failed, and that is not the student's doing).
+        """Run the monitor, repeat the run where it says nothing about the kernel, and keep all runs
+        on record. Returns whether all workers came to their end. Raises Interrupted (Ctrl-C),
+        NumalabError (numalab failed, and that is not the student's doing), and OSError where the
+        monitor can't be started on this machine.
 
         Args:
             kind: of the run.
-            options, environment: of the monitor.
+            options, environment: of the monitor; the sandbox's options are added.
             baseline: options and environment of the baseline; None: the same run with the solution
                 in the submission's place.
-            pus: numbers of the PUs that it may use; empty: all.
+            pus: numbers of the PUs that the monitor and its workers may use; empty: all.
             facts: what else the record says of the run.
         """
         sandboxed = [] if self.sandbox is None else self.sandbox.monitor_options()
@@ -307,7 +314,7 @@ class Grading:
         return monitor.replace_submission(run, SOLUTION, program)
 
     def _baseline_succeeds(self, baseline_run: Callable[[], monitor.MonitorRun]) -> bool:
-        """Tell whether a baseline comes to its end now. It is not recorded."""
+        """Run a baseline, and tell whether it comes to its end. It is not recorded."""
         try:
             record = monitor.run_monitor(self.installation, self.lab, baseline_run(), self.place)
         except NumalabError:
@@ -320,9 +327,10 @@ class Grading:
         run: monitor.MonitorRun,
         baseline_run: Callable[[], monitor.MonitorRun],
     ) -> AnyRunRecord | None:
-        """Return the record of a run that counts, and decide by a baseline who is at fault where
-        numalab failed in a run of the student's program. Returns None where the monitor gave no
-        record and the student's program is at fault. Raises NumalabError where it is not."""
+        """Return the record of a run that counts. Where numalab failed in a run of the student's
+        program, decide by a baseline which of them is at fault. None: the monitor gave no record,
+        and the student's program is at fault. Raises Interrupted, and NumalabError where there is
+        no record and numalab is at fault, or programs lack room for their files."""
         if not monitor.is_of_submission(run):
             return self._run_until_valid(kind, run)
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -360,10 +368,10 @@ class Grading:
         return record
 
     def _run_until_valid(self, kind: Kind[Any], run: monitor.MonitorRun) -> AnyRunRecord:
-        """Return the record of a run that counts: repeat it after pauses, and once where it was
-        late or disturbed. Records of the runs before it are kept, too. A repeated round of timing
-        is marked (`second_try`) where its repetition could be the submission's doing. Raises
-        Interrupted and NumalabError."""
+        """Return the record of a run that counts, or of the last one that was paused: repeat it
+        after pauses, and once where it was late or disturbed. Records of the runs before it are
+        kept, too. A repeated round of timing is marked (`second_try`) where its repetition could be
+        the submission's doing. Raises Interrupted and NumalabError."""
         is_round = kind is TIMED_ROUND
         pauses, is_repeated, is_second_try, self.is_held_up = 0, False, False, False
         while True:
@@ -395,13 +403,14 @@ class Grading:
 
     @property
     def results(self) -> Path:
-        """Return the folder in which the grading is kept."""
+        """Return the folder in which the grading is kept; for a virtual machine one in that of the
+        local grading."""
         folder = self.installation.results_folder(self.lab.name, self.language, self.variant)
         return folder if self.machine is None else folder / f"on_{self.place.name}"
 
     def continue_earlier(self) -> None:
-        """Begin with the rounds of an earlier grading of the same program, decided or not. Raises
-        OSError and NumalabError."""
+        """Begin with the rounds of an earlier grading of the same program, decided or not, unless
+        times are to be taken afresh. Raises OSError and NumalabError."""
         now = fingerprints(
             self.installation,
             self.lab,
@@ -419,7 +428,7 @@ class Grading:
         self.record.earlier_times = tuple(found.taken)
 
     def _set_aside(self) -> None:
-        """Rename the previous record where this one would lose its times: it has times of another
+        """Rename the previous record where replacing it would lose its times: they are of another
         program, or this grading took none, since it was stopped or the kernel is not correct.
         Raises OSError."""
         before = self.results / RECORD
@@ -429,7 +438,7 @@ class Grading:
             before.replace(self.results / OTHER_RECORD)
 
     def keep(self, verdict: Verdict) -> None:
-        """Store evidence and verdict, each renamed into place. Raises NumalabError."""
+        """Store record and verdict in `results`, each file whole. Raises NumalabError."""
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()

@@ -3,11 +3,11 @@
 The relay between the two, a process on this machine, counts all Ethernet frames that machine 1
 sends. Rank 0 gets items of random bits, and what rank 1 has in the end is read from machine 2. So
 whatever the program does, items that are correct there have crossed the link, in no fewer bits.
-Both machines are booted for this one job. Launcher and ranks run as another user, who sees the
-system's folders, the program and the items. Only machine 1 gets the items, and unused slots are
-random, too, since zeros would compress well. One thing is not the kernel's fault: TCP sends a
-segment twice where an emulated machine answers late. So a job that fails is run twice, the better
-run counts, and it counts only if the solution has not failed either.
+Both machines are booted for this one job. Launcher and ranks run as another user, to whom only the
+system's folders, the program and the items are visible. Only machine 1 gets the items, and unused
+slots are random, too, since zeros would compress well. One thing is not the kernel's fault: TCP
+sends a segment twice where an emulated machine answers late. So a job that fails is run twice, the
+better run counts, and it counts only if the solution has not failed either.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _RESULT = f"{_RESULTS}/items"
 
 
 class _TooMuchOutput(Exception):
-    """A command prints more than is read."""
+    """A command printed more than is read."""
 
 
 @dataclass
@@ -85,8 +85,8 @@ def draw_payload(count: int) -> Payload:
 
 
 def compare(payload: Payload, got: bytes) -> tuple[int, TransferMismatch | None]:
-    """Count the items that are not as they should be. Returns their number and the first one. got:
-    lengths and slots, as Payload.content has them; what is missing at the end is wrong."""
+    """Return the number of wrong items in what arrived, and the first one; None: there is none.
+    got: lengths and slots, as Payload.content has them; what is missing at its end is zeros."""
     count = len(payload.lengths)
     head = count * payload.lengths.itemsize
     lengths = array.array("i")
@@ -110,8 +110,8 @@ def compare(payload: Payload, got: bytes) -> tuple[int, TransferMismatch | None]
 
 
 def run_on_link(grading: Grading, part: str | None) -> None:
-    """Run the submission as a job on two virtual machines, and the solution where the planner needs
-    it. Raises Interrupted, NumalabError and UserError."""
+    """Run the submission as a job on two virtual machines; where it fails, also the solution, and
+    the submission again. Raises Interrupted, NumalabError and UserError."""
     own = _run(grading, SUBMISSION, part)
     if not planner.needs_link_control(grading.lab, grading.evidence, part):
         return
@@ -148,9 +148,9 @@ def run_job(
     environment: Mapping[str, str],
     limit_s: float = LIMIT_S,
 ) -> Json:
-    """Run a job on two virtual machines, which may be of no use afterwards. words: of the command
-    that runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other
-    runs lack. Raises PlaceLost (the machines can't even hold the program) and NumalabError."""
+    """Run a job on two virtual machines, which may be of no use afterwards. words: the command that
+    runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other runs
+    lack. Raises PlaceLost (a machine fails before the job) and NumalabError (mpiexec can't run)."""
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, sandbox = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(payload.content)
@@ -212,7 +212,7 @@ def run_job(
 
 
 def _read_result(cluster: Cluster, environment: Mapping[str, str], most_bytes: int) -> bytes:
-    """Return what rank 1 has left on machine 2; nothing where it has left none, or too much."""
+    """Return what rank 1 has left on machine 2, at most most_bytes; empty: it has left nothing."""
     got, errors = _LimitedOutput(most_bytes, bytearray()), _LimitedOutput(1 << 16, bytearray())
     command = ["head", "-c", str(most_bytes), _RESULT]
     try:

@@ -1,4 +1,4 @@
-"""Slurm's login nodes, on which nothing is timed."""
+"""Recognise Slurm's login nodes, on which nothing is timed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import subprocess
 
 from numalab.processes import shell_variables, starting
 
-# Of sinfo: a controller that does not answer is asked for longer than anybody waits.
+# sinfo itself tries a controller that does not answer for longer than a user would wait.
 ANSWER_LIMIT_S = 5
-# One line for each partition of each node: host name, node name, state.
+# Prints a line for each partition of each cluster node: host name, node name, state.
 _LISTING = ("--Node", "--noheader", "--format=%n %N %T")
 
 
 def is_login_node() -> bool:
-    """Return whether Slurm is installed here, no job is running, and this machine is not an idle
-    node of the cluster. A workstation or a cluster node that waits for work is as good a place for
-    times as a job. A machine that sinfo does not list, lists as anything but idle, or can't tell
-    about is not: others work there, or a job may start any moment."""
+    """Tell whether Slurm is installed, this process is in no job, and this machine is not an idle
+    cluster node. On an idle cluster node, such as a workstation with Slurm, times are as good as in
+    a job. On a machine that sinfo does not list, or not as idle, other users may work, or a job may
+    start any moment. Where sinfo fails, the answer is True."""
     if "SLURM_JOB_ID" in os.environ or not (sinfo := shutil.which("sinfo")):
         return False
     try:
@@ -32,9 +32,8 @@ def is_login_node() -> bool:
 
 
 def is_idle_node(listing: str, machine_name: str) -> bool:
-    """Return whether a listing of sinfo has this machine, and as idle wherever it has it. listing:
-    lines of host name, node name and state. host: this machine's name, with or without its domain.
-    """
+    """Tell whether sinfo lists a machine, and as idle in each line. listing: lines of host name,
+    node name and state; machine_name: the machine's name, with or without its domain."""
     ours = {machine_name, machine_name.partition(".")[0]}
     states = [
         words[-1]
@@ -45,7 +44,7 @@ def is_idle_node(listing: str, machine_name: str) -> bool:
 
 
 def refusal(command: str) -> str:
-    """Return why the command takes no times there."""
+    """Return why no times are taken on a login node. command: numalab's, for the message."""
     return (
         "This looks like a login node: Slurm is here, no job is running, and sinfo does not list "
         "this machine as an idle node. Nothing is timed on it; use a job "

@@ -19,9 +19,9 @@ from numalab.modelling.speedups import ModelledSpeedup, extrapolate, modelled_sp
 def model_ungradable(
     installation: Installation, lab: Lab, verdict: Verdict, place_evidence: EvidenceByPlace
 ) -> tuple[ModelledSpeedup, ...]:
-    """Model each timing criterion that this machine can't grade for lack of NUMA nodes: on each
-    machine of the gallery on which the kernel was observed, and extrapolated to those that the lab
-    names. place_evidence: name and evidence of each machine, this one among them."""
+    """Model the times of each timing criterion that this machine can't grade for lack of NUMA
+    nodes: on each machine of the gallery on which the kernel was observed, and extrapolated to
+    those that the lab names. place_evidence: name and evidence of each machine, with this one."""
     return _modelled(
         installation,
         lab,
@@ -33,8 +33,8 @@ def model_ungradable(
 def model_all(
     installation: Installation, lab: Lab, place_evidence: EvidenceByPlace
 ) -> tuple[ModelledSpeedup, ...]:
-    """Model all timing criteria that need several NUMA nodes, as model_ungradable, whatever this
-    machine can grade."""
+    """Model the times of all timing criteria that need several NUMA nodes, whatever this machine
+    can grade, on the same machines as model_ungradable."""
     timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
     return _modelled(installation, lab, timed, place_evidence)
 
@@ -64,7 +64,8 @@ def _extrapolated(
     source: tuple[str, Evidence],
     name: str,
 ) -> tuple[ModelledSpeedup, ...]:
-    """Extrapolate from one machine, by its name and evidence, to another one."""
+    """Extrapolate a criterion's times from one machine to the named one. source: name and evidence
+    of the former. Where that fails, the result says why."""
     where, evidence = source
     try:
         return extrapolate(
@@ -85,8 +86,8 @@ def _ungradable_times(lab: Lab, verdict: Verdict, evidence: Evidence) -> Iterato
 def _model_on(
     installation: Installation, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
 ) -> tuple[ModelledSpeedup, ...]:
-    """Model one criterion on one machine. Where that fails, the reason takes the place of the
-    times, since a grading must not end by it."""
+    """Model a criterion's times on one machine. Where that fails, the result says why: a grading
+    must not end by it."""
     try:
         machine = _booted_size(find_machine(installation, name), evidence)
         return modelled_speedups(
@@ -97,8 +98,8 @@ def _model_on(
 
 
 def _booted_size(machine: Machine, evidence: Evidence) -> Machine:
-    """Return a machine with as many cores as its virtual machine had. Raises NumalabError where the
-    machine's file has changed since."""
+    """Return a machine scaled to the cores that its virtual machine had. Raises NumalabError where
+    the machine's file has changed since."""
     small = machine.scaled_to_cores(int(evidence.node["cores"]))
     booted = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
     described = {(pu, place.numa_node) for pu, place in enumerate(small.pu_table)}
@@ -111,8 +112,8 @@ def _booted_size(machine: Machine, evidence: Evidence) -> Machine:
 
 
 def _slow(installation: Installation, lab: Lab, criterion: Criterion) -> dict[str, Policy]:
-    """Return the launch that a criterion's times would be compared with, by its file's name.
-    Raises UserError and NumalabError."""
+    """Return the slow launch that a criterion's times are compared with, by its file's name; empty:
+    there is none. Raises UserError and NumalabError."""
     if criterion.slow is None:
         return {}
     path = installation.lab_folder(lab.name) / criterion.slow

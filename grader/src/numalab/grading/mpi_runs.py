@@ -24,8 +24,8 @@ MOST_THREADS = 16_384
 
 
 def plan_on(node: Json, text: str, name: str) -> RankPlan:
-    """Return the plan of ranks that a launch file means on a machine. Raises BadPolicy, with the
-    file's name."""
+    """Return the plan of ranks that a launch file means on a machine. node: the machine's
+    description; text, name: of the file. Raises BadPolicy, which names the file."""
     policy = launch.parse_policy(text, name)
     try:
         plan = launch.plan(policy, topology_of_node(node))
@@ -59,7 +59,7 @@ def _refuse(grading: Grading, role: str, part: str | None, name: str, why: str) 
 def _run(
     grading: Grading, kind: Kind[Any], role: str, part: str | None, plan: RankPlan, **facts: Any
 ) -> None:
-    """Run numalab's program under a plan. The baseline is the same run under numalab's own plan."""
+    """Run numalab's program under a plan. The baseline is the same run under _baseline_plan."""
 
     def launched(role: str, plan: RankPlan) -> tuple[list[str], dict[str, str]]:
         limit_s = grading.effort.phase_limit_s * grading.place.slowness
@@ -84,9 +84,9 @@ def _run(
 def _baseline_plan(
     grading: Grading, kind: Kind[Any], part: str | None, name: str | None
 ) -> RankPlan:
-    """Return the plan that a student's launch is compared with where numalab fails: of ranks that
-    are placed that of the solution's file, of a ping-pong the lab's. Raises NumalabError where the
-    machine has no room for it."""
+    """Return the plan of a run's baseline: the lab's own launch for a ping-pong (LATENCY), else the
+    solution's launch file. name: of that file, not used for a ping-pong. Raises NumalabError where
+    the file can't be read, or the launch has no meaning on this machine."""
     try:
         if kind is LATENCY:
             return lab_plan(grading)
@@ -97,7 +97,8 @@ def _baseline_plan(
 
 
 def launch_ranks(grading: Grading, role: str, file: HandedFile) -> None:
-    """Record where ranks go under a launch file."""
+    """Record where ranks go under the launch file of a role, or why it has no meaning on this
+    machine. Raises Interrupted and NumalabError."""
     part = grading.lab.part_of(file)
     try:
         plan = plan_on(grading.node, _read(grading, role, file), file.name)
@@ -114,8 +115,9 @@ def _can_be_timed(plan: RankPlan) -> bool:
 
 
 def _ping_pongs(grading: Grading, part: str | None) -> dict[str | None, RankPlan]:
-    """Return plans of two ranks to time, by launch file: the student's, or the lab's own under None
-    where a student's can't be timed."""
+    """Return the plans of two ranks to time, by the student's launch file. The lab's own launch has
+    the key None; it stands in for files that can't be timed, or where there are none. Raises
+    BadPolicy where the lab's launch has no meaning on this machine."""
     assert grading.lab.launch is not None
     plans: dict[str | None, RankPlan] = {}
     for file in grading.lab.files:
@@ -136,13 +138,14 @@ def _ping_pongs(grading: Grading, part: str | None) -> dict[str | None, RankPlan
 
 
 def lab_plan(grading: Grading) -> RankPlan:
-    """Return the plan of the lab's own launch. Raises BadPolicy."""
+    """Return the plan of the lab's own launch, which the lab has to have. Raises BadPolicy."""
     assert grading.lab.launch is not None
     return launch.plan(grading.lab.launch, topology_of_node(grading.node))
 
 
 def time_messages(grading: Grading) -> None:
-    """Time messages of all sizes, where a lab asks for predictions of them."""
+    """Time messages of all sizes, for the parts of a lab that asks for predictions of them. Raises
+    Interrupted, NumalabError, and BadPolicy where the lab's launch has no meaning here."""
     for part in grading.lab.parts:
         if not planner.needs_latency(grading.lab, grading.evidence, part):
             continue
@@ -154,9 +157,9 @@ def time_messages(grading: Grading) -> None:
 
 
 def plans_of_roles(grading: Grading, timed: planner.Timed) -> dict[str, RankPlan] | None:
-    """Return the plans that a criterion compares, by role. None where one has no meaning on this
-    machine, which is recorded; numalab's own come first, since without them there is nothing to
-    compare with."""
+    """Return the plans that a criterion compares, by role; None: one of them has no meaning on this
+    machine, which is recorded. numalab's own are tried first, since without them there is nothing
+    to compare with. Raises NumalabError where one of its files can't be read."""
     assert timed.slow is not None
     file = grading.lab.launch_of(timed.part)
     path = grading.installation.lab_folder(grading.lab.name) / timed.slow

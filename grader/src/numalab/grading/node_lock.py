@@ -9,13 +9,13 @@ There are two such locks:
 
 - NODE is for all users of a machine. Only a grading that takes times waits for it. Others, such as
   one with a mistyped name or a kernel that does not compile, go on next to another user's times.
-- The file that VARIABLE names is for the gradings of one batch, at which no one is sitting and
-  waiting. They wait for each other's times.
+- The file that VARIABLE names is for the gradings of one batch, for which no user waits at a
+  terminal. They wait for each other's times.
 
 NODE is an empty file, opened for reading only, which suffices for a lock, never through a link and
-never written to, so it does not matter who owns it. Whoever may open it can also hold it for ever,
-as with any lock that several users share. So no grading waits for it longer than NODE_LIMIT_S in
-all; after that times are taken next to the other's. They are noisier and take longer, but the risk
+never written to, so it does not matter who owns it. Any user can open it and hold it for ever, as
+with any lock that several users share. So no grading waits for it longer than NODE_LIMIT_S in all;
+after that, times are taken next to the other's. They are noisier and take longer, but the risk
 of a wrong verdict is the same, since submission and solution are disturbed alike. NODE lies in
 /dev/shm; containers with a /dev/shm of their own do not share it.
 """
@@ -75,11 +75,11 @@ def _shared_lock_file(path: Path) -> int:
 
 
 def _lock(file: int, how: int, deadline_s: float, notify: Callable[[], None] | None) -> bool:
-    """Lock a file. Returns whether it holds the lock. Raises NoLocks (the file system has none).
+    """Lock a file. Returns whether the lock is held. Raises NoLocks (the file system has none).
 
     Args:
         how: LOCK_SH or LOCK_EX.
-        deadline_s: until when it waits, by time.monotonic().
+        deadline_s: until when it waits, by time.monotonic(); infinite: as long as it takes.
         notify: called once where it has to wait; None: it does not wait.
     """
     is_notified = False
@@ -104,8 +104,8 @@ class _FileLock:
     soon after the file has been removed."""
 
     path: Path  # the lock file
-    opener: Callable[[Path], int]  # opens it; returns a descriptor
-    limit_s: float  # how long to wait for it, all times together
+    opener: Callable[[Path], int]  # opens a file; returns its descriptor
+    limit_s: float  # how long to wait for the lock, all waits together
     is_stand_in: bool = False  # it stands for a file whose file system has no locks
     left_s: float = field(init=False)  # what is left of limit_s
     held: int | None = None  # the descriptor while the lock is held
@@ -114,8 +114,8 @@ class _FileLock:
         self.left_s = self.limit_s
 
     def take(self, how: int, notify: Callable[[], None] | None) -> bool:
-        """Lock the file; arguments as for _lock. Returns whether the lock is held. Raises
-        OSError."""
+        """Lock the file, by way of the turnstile. Arguments as for _lock. Returns whether the lock
+        is held. Raises OSError, of which NoLocks: the file system has none."""
         began_s = time.monotonic()
         deadline_s = began_s + self.left_s
         turnstile = self.opener(self.path.with_name(f"{self.path.name}.next"))
@@ -149,8 +149,15 @@ class NodeLock:
     locks: list[_FileLock] = field(default_factory=list)
 
     def take(self, how: int, note: Note) -> None:
-        """Lock all files, after releasing those that are held. A file that can't be had is dropped,
-        with a note. Raises OSError where the file that VARIABLE names can't be opened."""
+        """Lock all files, after releasing those that are held.
+
+        A shared lock on NODE is not waited for. Any other file that can't be locked is dropped from
+        `locks`, with a note. Raises OSError where the file that VARIABLE names can't be opened.
+
+        Args:
+            how: LOCK_SH or LOCK_EX.
+            note: called with a phrase where it has to wait, or a file is dropped.
+        """
         self.leave()
         for lock in list(self.locks):
             is_of_all = lock.path == NODE
@@ -182,8 +189,9 @@ class NodeLock:
                 )
 
     def _use_stand_in(self, lock: _FileLock, note: Note) -> None:
-        """Lock a file on this machine in place of one whose file system has no locks. The gradings
-        that share a machine all find the same one."""
+        """Replace the lock on a file whose file system has no locks by one on a file of this
+        machine, the same for all gradings that share it. Drop it, with a note, where there are no
+        locks either."""
         self.locks.remove(lock)
         with suppress(OSError):
             if not lock.is_stand_in:
@@ -198,8 +206,9 @@ class NodeLock:
 
     @contextmanager
     def exclusive(self, progress: Note) -> Iterator[None]:
-        """Hold the locks exclusively for a block, and shared again after it. progress: called where
-        it has to wait. After an exception, such as Ctrl-C, nothing is waited for."""
+        """Hold the locks exclusively for a block, and shared again after it. After an exception,
+        such as Ctrl-C, they stay exclusive, so that nothing is waited for. progress: as take()'s
+        `note`. Raises as take()."""
         if not self.locks:
             yield
             return
@@ -212,15 +221,15 @@ NO_LOCK = NodeLock()
 
 
 def lock_of_file(path: Path) -> NodeLock:
-    """Return a lock of processes that name the same file, which waits as long as it takes."""
+    """Return a lock for processes that name the same file. It is waited for as long as it takes."""
     return NodeLock([_FileLock(path, _own_lock_file, inf)])
 
 
 @contextmanager
 def share_node(note: Note = _silent, exclusive: bool = False) -> Iterator[NodeLock]:
-    """Share this machine with other gradings for a block. note: called where it has to wait.
-    exclusive: hold the locks exclusively throughout, as a command that takes times all along.
-    Raises UserError (the file that VARIABLE names can't be written)."""
+    """Share this machine with other gradings for a block. note: as for NodeLock.take. exclusive:
+    hold the locks exclusively throughout, for a command that takes times all along. Raises
+    UserError (the file that VARIABLE names can't be written)."""
     name = os.environ.get(VARIABLE)
     node_lock = lock_of_file(Path(name)) if name and name != DISABLED else NodeLock()
     if name != DISABLED:

@@ -1,8 +1,8 @@
 """The parts of numalab that a kept result depends on, in two digests.
 
-*Measured by*: what evidence depends on. When it changes, a class is measured anew.
-*Judged by*: what only the verdict on that evidence depends on. When it changes, the class is judged
-again from its records, in seconds.
+- *Measured by*: what evidence depends on. When it changes, a class is measured anew.
+- *Judged by*: what only the verdict on that evidence depends on. When it changes, the class is
+  judged again from its records, in seconds.
 
 Everything else, such as prose, pages and commands, is in neither. Both digests are made of code
 (code_forms.py). The path of a file counts only where numalab finds the file by its name: in a lab,
@@ -172,8 +172,8 @@ def counts_for(path: str) -> Counts:
 
 
 def measured_by(installation: Installation, lab: str) -> str:
-    """Return the SHA-256 of what the evidence of a lab depends on, as it lies in the checkout.
-    Raises OSError."""
+    """Return the SHA-256 of what the evidence of a lab or a variant depends on, as the files are in
+    the installation now. Raises OSError."""
     is_variant = lab_of_variant(lab) != lab
     files = [
         (name, path)
@@ -184,7 +184,7 @@ def measured_by(installation: Installation, lab: str) -> str:
 
 
 def judged_by(installation: Installation, lab: str) -> str:
-    """Return the SHA-256 of what beside its evidence the verdict on a lab depends on. Raises
+    """Return the SHA-256 of what the verdict on a lab depends on besides its evidence. Raises
     OSError."""
     is_variant = lab_of_variant(lab) != lab
 
@@ -210,7 +210,8 @@ def _folders(lab: str) -> list[str]:
 
 
 def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield files and those below folders, by their path from the root."""
+    """Yield the named files, and all files below the named folders, each with its path from the
+    root, with '/', and its place."""
     for name in names:
         top = root / name
         if top.is_file():
@@ -236,7 +237,7 @@ def _digest(
     make: Callable[[str, bytes], Form],
     is_counted: Callable[[str], bool] = lambda name: True,
 ) -> str:
-    """Return the digest of the files that are counted; others are there to be referred to. make:
+    """Return the digest of the files that are counted; the others only resolve references. make:
     makes the form of a path and content."""
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
@@ -264,8 +265,8 @@ def _is_machine(name: str) -> bool:
 
 
 def _measured(name: str, content: bytes) -> Form:
-    """Return the form of those parts of a file that decide what is run; of a file that can't be
-    parsed that of all of it."""
+    """Return the form of those parts of a file that decide what is run, or of all of it where it
+    can't be parsed."""
     if not _is_declaration(name) and not _is_machine(name):
         return form_of(name, content)
     try:
@@ -277,7 +278,7 @@ def _measured(name: str, content: bytes) -> Form:
     else:
         kept = {key: table[key] for key in table.keys() - {*_WORDS_OF_LAB, "criterion"}}
         kept["criterion"] = sorted(set(_runs_of_criteria(table.get("criterion", []))))
-        # Of lightspeed only the parts with which a probe is run; flops and reasons are printed.
+        # Of [[lightspeed]] only the parts with a loop that is run; flops and reasons are printed.
         probed = [of.get("part") for of in table.get("lightspeed", []) if "none" not in of]
         kept["lightspeed"] = probed
         # This release's: what earlier ones gave is no reason to run anything.
@@ -290,7 +291,8 @@ def _measured(name: str, content: bytes) -> Form:
 
 
 def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield what is run for each criterion, as text, the same for two that need the same."""
+    """Yield for each criterion what is run, as text; two that need the same runs have the same
+    text."""
     for criterion in criteria:
         run = {key: criterion[key] for key in _RUN_BY_CRITERION if key in criterion}
         if "at_least_of_lightspeed" in criterion:  # however much
@@ -315,7 +317,8 @@ def known_as(installation: Installation, lab: str) -> tuple[str, ...]:
 
 
 def _rows(installation: Installation) -> list[tuple[str, str]]:
-    """Return pairs of an old and a new digest; none where a copy of the kit has no such file."""
+    """Return pairs of an old and a new digest; none where this copy of numalab has no such file.
+    Raises NumalabError."""
     if not (installation.root / FORMER_DIGESTS).is_file():
         return []
     top = read_table(installation.root / FORMER_DIGESTS, NumalabError, None)

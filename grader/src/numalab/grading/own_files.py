@@ -1,10 +1,10 @@
 """Keep the files that a user edits apart from the files as they were given.
 
-A user of an installation that many share (installation.py) has a folder of their own. It looks like
-the installation as far as the texts speak of it: labs/NN_name/ with the files to edit, links to the
-texts, the contract and the solutions, and the command, so that `./numalab grade 01` works there as
-everywhere. In a copy that was unpacked, these files are in labs/ itself, and as they were given in
-installation.RELEASED, so that a newer archive that is unpacked over it replaces none of them.
+A user of an installation that many share (installation.py) has a folder of their own. It has what
+handouts speak of: labs/NN_name/ with the files to edit, links to handouts, contracts and solutions,
+and the command, so that `./numalab grade 01` works there as everywhere. In an unpacked archive, the
+files to edit are in labs/ itself, and as they were given in installation.RELEASED, so that a newer
+archive that is unpacked over it replaces none of them.
 
 Edited files are never overwritten, and removed ones are not put back. Starting code of an earlier
 release is replaced by this one's, and kept in earlier_release/.
@@ -38,8 +38,8 @@ _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
     """Make the user's folder with the labs that it lacks, and bring up to date what was not edited.
-    In a clone there is nothing to make. note: called with a line that says where files are. Raises
-    NumalabError."""
+    In a checkout the user works in numalab's own folder, and nothing is copied. note: called with a
+    line that says where files are. Raises NumalabError."""
     if installation.work is None:
         _bring_up_to_date(installation, labs, note)
         return
@@ -70,8 +70,8 @@ def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str
 
 
 def _edited(installation: Installation, lab: Lab) -> list[str]:
-    """Return the files of a lab that a user edits; notebooks of a shared installation are opened as
-    copies."""
+    """Return the names of a lab's files that a user edits. The notebook of a shared installation is
+    not among them: it is opened as a copy."""
     return [name for name in edited_names(lab) if name != NOTEBOOK or installation.work is None]
 
 
@@ -124,9 +124,9 @@ def _put_aside(installation: Installation, path: Path) -> Path:
 
 
 def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
-    """Correct the starting code that the build keeps, where that is an edited file's or an earlier
-    release's. Where the right text is not found, the kept one stays and does not count as starting
-    code. Raises NumalabError."""
+    """Correct the starting code that the build keeps, where that was copied from an edited file or
+    an earlier release. Where the correct text is not found, the kept one stays and does not count
+    as starting code. Raises NumalabError."""
     for lab in labs:
         for name, (digest, *_) in lab.starting_code.items():
             kept = installation.pristine_folder(lab.name) / name
@@ -149,8 +149,8 @@ def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
 
 
 def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
-    """Yield texts that may be the starting code: the file itself, those that builds of earlier
-    releases have kept, and those of git, the newest first."""
+    """Yield texts that may be the starting code: the file's own, those that builds of earlier
+    releases have kept, and those in git's history, the newest first."""
     for path in (
         installation.lab_folder(lab.name) / name,
         *installation.build.glob(f"handouts/*/{lab.name}/{name}"),
@@ -166,8 +166,9 @@ def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
 
 
 def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes) -> bytes | None:
-    """Return a file of a clone that is as committed and differs from the kept one in comments only,
-    as after a git pull; None: it is edited, or differs otherwise. Raises OSError."""
+    """Return a checkout's file if it is as committed and differs from the kept one in comments and
+    blanks only, as after a git pull; None: it is edited, equal, or differs otherwise. Raises
+    OSError."""
     path = installation.lab_folder(lab.name) / name
     now = path.read_bytes() if path.is_file() else kept
     if now == kept or digest_of(name, now) != digest_of(name, kept):
@@ -177,7 +178,7 @@ def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes
 
 
 def _git(installation: Installation, *words: str) -> str | None:
-    """Return the output of git in this clone; None where it fails, or there is none."""
+    """Return the output of a git command in the checkout; None: it failed, or there is no git."""
     command = ["git", "-C", str(installation.root), "-c", "safe.directory=*", *words]
     try:
         done = starting.run(command, shell_variables.builder_environment())
@@ -223,7 +224,8 @@ def _copy(installation: Installation, lab: Lab) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Make a link, unless the user has put something else there. Raises OSError."""
+    """Make a link, or correct where it leads, unless the user has put something else in its place.
+    Raises OSError."""
     if path.is_symlink():
         if path.readlink() == target:
             return

@@ -1,7 +1,7 @@
 """Runs of the probe that a student's model is compared with: rounds of fresh processes, until the
 judge has decided or the time budget is spent.
 
-No code of the student runs in them, so the rounds of one call serve all its kernels and files."""
+No code of the student runs in them, so the rounds of a call serve all its kernels and files."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from numalab.labs import loop_times, saturation
 from numalab.processes import shell_variables
 from numalab.words import CountedStep
 
-# Of each process, after one that warms up: many short ones, the best of which counts.
+# Of each process, after one to warm up. They are many and short, and the best one counts.
 REPETITIONS = 20
 LEAST_BUDGET_S = 30.0  # for rounds of two or three seconds each; five to eight decide
-# The probe goes through a pool of arrays in turns (common/probe/mixes.h). Its bytes: as many times
-# the last-level caches, within a share of the memory.
+# The probe goes through a pool of arrays in turns (common/probe/mixes.h). The pool is so many times
+# as large as the last-level caches, within a share of the memory.
 POOL_TO_CACHE_RATIO = 4
 LEAST_POOL_BYTES = 512 * MIB
 MEMORY_SHARE = 1 / 8
-# Of an array: so small that a repetition takes milliseconds, and so large that starting and
-# ending a parallel loop does not count.
+# Arrays are so small that a repetition takes milliseconds, and so large that starting and ending a
+# parallel loop does not count.
 LEAST_ARRAY_BYTES = 32 * MIB
 ARRAY_BYTES_PER_CORE = 2 * MIB
 LEAST_ARRAYS, MOST_ARRAYS = 16, 1024
@@ -64,12 +64,12 @@ Run = TypeVar("Run", ReferenceRatesRun, SaturationRun)
 
 
 class _Failed(NumalabError):
-    """The probe did not come to its end."""
+    """The probe did not come to its end, or gave no usable record."""
 
 
 def pool_of(node: Json) -> tuple[int, int]:
-    """Return the number of arrays of the pool, and the bytes of each, in whole pages. node: a
-    machine's description."""
+    """Return the number of arrays of the pool, and the bytes of each, a multiple of the page size.
+    node: the machine's description."""
     memory = int(node["memory_bytes"])
     limit = node.get("cgroup_memory_max_bytes")
     most = MEMORY_SHARE * (memory if limit is None else min(memory, int(limit)))
@@ -84,7 +84,8 @@ def pool_of(node: Json) -> tuple[int, int]:
 
 def measure_rates(grading: Grading) -> None:
     """Measure all that models of the lab's parts are compared with. Raises Interrupted (what was
-    measured until then is on record) and NumalabError (the probe can't be built)."""
+    measured until then is on record), NumalabError (the probe can't be built) and OSError (it can't
+    be started)."""
     for part in grading.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
             if planner.needs_rates(runs.kind, grading.lab, grading.evidence, part):
@@ -94,21 +95,21 @@ def measure_rates(grading: Grading) -> None:
 
 
 class _Rates(Protocol[Run]):
-    """One kind of run. what: a phrase on what it measures, for the progress."""
+    """What a kind of run measures with the probe."""
 
     kind: ClassVar[Kind[Any]]
-    what: ClassVar[str]
+    what: ClassVar[str]  # a phrase on it, for the progress
 
     def __init__(self, grading: Grading) -> None: ...
 
     def begin(self, common: Mapping[str, Any]) -> Run:
-        """Return the run's record before anything is measured. common: what all have."""
+        """Return the run's record before anything is measured. common: fields of all kinds."""
 
     def prepare(self, run: Run) -> None:
         """Measure what comes before the rounds. Raises Interrupted and _Failed."""
 
     def add_round(self, run: Run) -> None:
-        """Measure a round. Raises as prepare."""
+        """Measure a round, and add it to the run. Raises as prepare."""
 
 
 def _measure(grading: Grading, part: str | None, rates: _Rates[Any]) -> None:
@@ -159,7 +160,8 @@ def _probed(
     places: str,
     threads: int,
 ) -> ProbedProcess:
-    """Run one process of the probe. places: OMP_PLACES. Raises Interrupted and _Failed."""
+    """Run one process of the probe. loops: those that it times, in their order; places: value of
+    OMP_PLACES. Raises Interrupted and _Failed, and OSError where it can't be started."""
     environment = shell_variables.observer_environment() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
@@ -194,7 +196,7 @@ def _probed(
 
 
 class _UnseenLoops(_Rates[ReferenceRatesRun]):
-    """Loops that rates are worked out of, and loops that are predicted, in one process."""
+    """Times loops from which rates follow, and loops that are predicted, in one process."""
 
     kind = REFERENCE_LOOPS
     what = "timing loops that are to be predicted"

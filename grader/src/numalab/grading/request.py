@@ -52,7 +52,7 @@ class Request:
     # while the other is not.
     language: str
     variant: str  # "submission", "handout" or "solution"
-    # Folder with a folder for each lab; None: the learner's own files.
+    # Folder with a folder of files for each lab; None: the user's own files.
     submission: Path | None = None
     size: str = "default"  # of arrays: "quick", "default" or "published"
     quick: bool = False  # measure less
@@ -65,7 +65,7 @@ class Request:
     # Why no times are taken; None: they are. Without times the grading is not kept, so that a
     # timing that is undecided continues later.
     no_times: str | None = None
-    # What kernels are compiled and run in on this machine; None: nothing.
+    # In which kernels are compiled and run on this machine; None: in none.
     sandbox: Sandbox | None = None
     node_lock: NodeLock = NO_LOCK  # shared with other gradings on this machine
     afresh: bool = False  # times of earlier gradings don't count
@@ -75,11 +75,13 @@ class Request:
 
     @property
     def is_own(self) -> bool:
+        """Tell whether the user's own files are graded."""
         return self.variant == "submission" and self.submission is None
 
     @property
     def machine_names(self) -> list[str] | None:
-        """Return names of the virtual machines that the user chose; None: those of the lab."""
+        """Return the names of the virtual machines that the user chose; empty: none is to be used;
+        None: those of the lab."""
         return (
             [machine.name for machine in self.named_machines]
             if self.named_machines or self.no_vms
@@ -99,7 +101,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Listener:
-    """Functions that are called as a grading goes on."""
+    """Functions that a grading calls as it goes on."""
 
     # Takes a title; returns a context manager whose value takes phrases for steps.
     start_progress: Callable[[str], AbstractContextManager[StepReport]] = lambda title: nullcontext(
@@ -116,11 +118,11 @@ class Listener:
 class Graded:
     """Results of a request, all of them or those until it was interrupted."""
 
-    kernels: list[GradedKernel]  # a result per lab and language
+    kernels: list[GradedKernel]  # the result of each lab and language
     node: Json  # the description of this machine
     machines: dict[str, ShownMachine]  # what each virtual machine stood for, by name
     interrupted: bool  # not all was graded
-    not_kept: str | None  # why something could not be stored; None: all is
+    not_kept: str | None  # why something could not be stored; None: all was
 
     @property
     def verdicts(self) -> list[Verdict]:
@@ -130,8 +132,9 @@ class Graded:
 def build_own_programs(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, listener: Listener
 ) -> list[Lab]:
-    """Build numalab's programs, and return the labs that this build has: those on MPI only where
-    there is MPI. Raises UserError if one of those was chosen, and NumalabError."""
+    """Build the programs by which labs are graded, and return the labs that this build has: those
+    on MPI only where there is MPI. is_chosen: the user named the labs. Raises UserError (a named
+    lab needs MPI, or nothing can be built in the build folder) and NumalabError."""
     drop_foreign_build(installation)
     if not installation.describe_node.is_file():
         with listener.start_progress("numalab") as progress:
@@ -149,8 +152,9 @@ def build_own_programs(
 def labs_with_mpi(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
 ) -> list[Lab]:
-    """Return the labs without those on MPI where numalab was configured without. Raises UserError
-    if is_chosen and one of them is left out."""
+    """Return the labs; where numalab was configured without MPI, without those on MPI. note: called
+    with a sentence on those. is_chosen: the user named the labs. Raises UserError (a named lab is
+    left out) and NumalabError."""
     able = [lab for lab in labs if not lab.calls_mpi or mpi_library(installation)]
     missing = [lab.name for lab in labs if lab not in able]
     if missing:
@@ -162,7 +166,7 @@ def labs_with_mpi(
 
 
 def chosen_languages(lab: Lab, choice: str) -> list[str]:
-    """Return the lab's languages that a choice means: one of them, or "all"."""
+    """Return the lab's languages that are chosen. choice: a language, or "all"."""
     return [language for language in lab.languages if choice in ("all", language)]
 
 
@@ -213,14 +217,14 @@ def grade_kernel(
     places: VirtualPlaces,
     takes_times: bool = True,
 ) -> KernelGradings:
-    """Grade one kernel on this machine and then on virtual machines. Raises NumalabError and
-    UserError; an interrupt raises nothing.
+    """Grade one kernel on this machine and then on virtual machines. An interrupt raises nothing,
+    and is noted in the result. Raises what grade raises, except Interrupted.
 
     Args:
         grading: the one on this machine.
         machines: virtual machines; empty: those of the lab, as far as they are needed; None: none.
         places: boots them.
-        takes_times: False: all but timing.
+        takes_times: False: the submission is not timed against the solution.
     """
     try:
         verdict = grade(grading, takes_times)
@@ -243,8 +247,8 @@ def grade_kernel(
 
 
 def _not_read(grading: Grading) -> list[str]:
-    """Return files next to a kernel that are probably meant as kernels in one of the lab's
-    languages, and are not read."""
+    """Return the names of files next to a kernel that are probably meant as kernels in one of the
+    lab's languages, and are not read."""
     lab = grading.lab
     read = {
         shown(choose_file(grading.installation, lab, grading.folder, KERNEL_FILES[language]).name)
@@ -286,8 +290,12 @@ def grade_all(
     places: VirtualPlaces,
     listener: Listener | None = None,
 ) -> Graded:
-    """Grade labs x languages of one variant. The caller holds numalab's lock (Installation.lock).
-    Raises UserError and NumalabError; an interrupt raises nothing and is noted in the result."""
+    """Grade labs x languages as requested. The caller holds Installation.lock. An interrupt while a
+    kernel is graded raises nothing, and is noted in the result. Raises UserError, NumalabError, and
+    OSError where a program can't be started.
+
+    places: boots virtual machines. listener: None: results are only returned.
+    """
     listener = listener or Listener()
     if request.is_own and installation.origin is None:
         provide(installation, request.labs, listener.note)
@@ -341,8 +349,8 @@ def grade_all(
 
 
 def _not_kept(keep: Callable[[], None]) -> str | None:
-    """Store something, and return why it could not be stored, so that the report is shown all the
-    same; None: it is."""
+    """Store something. Returns why it could not be stored, so that the report is shown all the
+    same; None: it was."""
     try:
         keep()
     except NumalabError as error:

@@ -1,4 +1,4 @@
-"""Judge a stored grading once more, from its records: nothing is built or measured."""
+"""Read a stored grading, and judge it again from its records, without building or measuring."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ _MOST_BYTES = 256 * MIB  # a careful grading of the largest lab has 3 MB
 
 @dataclass(frozen=True)
 class StoredGrading:
-    """One kernel's stored grading."""
+    """The stored grading of one kernel."""
 
     path: Path  # its folder
     lab: Lab  # the lab, as it is declared now
-    record: GradingRecord  # of the machine itself
-    local: Evidence  # evidence of the machine itself
+    record: GradingRecord  # of the machine that graded it, without virtual machines
+    local: Evidence  # evidence of that machine
     vms: Mapping[str, Evidence]  # evidence of virtual machines, by name
     machines: Mapping[str, ShownMachine]  # what each of them stands for, by name
-    other_places: OtherPlaces | None  # what was asked of virtual machines; None: nothing
+    other_places: OtherPlaces | None  # how virtual machines were used; None: none was to be
 
     @property
     def is_interrupted(self) -> bool:
@@ -75,14 +75,14 @@ def _note(machine: ShownMachine) -> str:
 
 
 def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = False) -> StoredGrading:
-    """Read a stored grading. Raises UserError (there is no record, or it can't be judged by this
-    version).
+    """Read a stored grading. Raises UserError (there is no record, or this version can't judge it),
+    and OSError where no process can be started to check a text of a foreign one.
 
     Args:
         path: an evidence.json, or the folder that holds one and on_MACHINE/ for each virtual
             machine.
         labs: by name.
-        is_foreign: the records may be written by someone else, so their texts are checked.
+        is_foreign: the records may have been written by others, so their texts are checked.
     """
     file = path / FILE if path.is_dir() else path
     record = _read(file, is_foreign)
@@ -142,8 +142,8 @@ def _read(file: Path, is_foreign: bool) -> GradingRecord:
 
 
 def _cleaned(data: Json) -> Json:
-    """Return a record with texts that can be shown; only hand-ins stay as they are, since they are
-    read again."""
+    """Return a record whose texts are safe to show; only those of handed-in files stay as they are,
+    since they are parsed again."""
     cleaned: Json = visible_json(data)
     for shown_text, handed in zip(cleaned["handed_in"], data["handed_in"], strict=True):
         if "text" in handed:
@@ -152,8 +152,8 @@ def _cleaned(data: Json) -> Json:
 
 
 def _check_texts(record: GradingRecord, file: Path) -> None:
-    """Check that hand-ins in a record that someone else may have written can be parsed. Raises
-    UserError."""
+    """Check that the texts of handed-in files in a foreign record can be parsed within limits.
+    Raises UserError, and OSError where no process can be started to check."""
     for handed in record.handed_in:
         why = toml.why_not_readable(handed.text)
         if why:
@@ -176,7 +176,7 @@ def _damaged(file: Path, error: Exception) -> UserError:
 
 def judge_again(installation: Installation, stored: StoredGrading, again: str = "") -> GradedKernel:
     """Judge a stored grading by the present rules. again: what to do about undecided times, for the
-    report. Raises UserError where the rules can't be applied to it."""
+    report; empty: nothing. Raises UserError where the rules can't be applied to it."""
     lab, local = stored.lab, stored.local
     try:
         verdict = verdict_over(lab, local, stored.vms, stored.other_places)
@@ -202,8 +202,8 @@ def judge_again(installation: Installation, stored: StoredGrading, again: str = 
 
 
 def same_node(gradings: list[StoredGrading]) -> Json:
-    """Return the description of the machine of all gradings. Raises UserError where they are of
-    several."""
+    """Return the description of the machine that made all gradings, one or more. Raises UserError
+    where several machines made them."""
     names = {stored.record.node.name for stored in gradings}
     if len(names) > 1:
         raise UserError(

@@ -27,7 +27,7 @@ from numalab.words import CountedStep, StepReport
 
 @dataclass(frozen=True)
 class _Setup:
-    """How the processes of a round are started."""
+    """How the processes of a round are started, and with which programs."""
 
     programs: dict[str, Path]  # by role
     threads: int  # of each process
@@ -41,11 +41,12 @@ class _Setup:
 def _setup(
     grading: Grading, timed: Timed, roles: Sequence[str], extra_roles: tuple[str, ...] = ()
 ) -> _Setup | None:
-    """Return how rounds are started; None: they can't be on this machine.
+    """Return how rounds are started; None: a launch has no meaning on this machine. Raises
+    NumalabError, and BadPolicy where that is the lab's own launch.
 
     Args:
         roles: those that are needed. The control runs the solution, or the reference loop (PROBE)
-            where times are compared with that.
+            where times are compared with that alone.
         extra_roles: those that are timed as well and may fail.
     """
     needed, roles = roles, (*roles, *extra_roles)
@@ -80,8 +81,8 @@ def _setup(
 
 
 def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0) -> list[str]:
-    """Return the monitor's options for repetitions in a round. share: time of repetitions over the
-    time that starting the processes takes."""
+    """Return the monitor's options for repetitions in a round. part: None: the lab's only kernel;
+    share: time that is spent on repetitions over the time that starting the processes takes."""
     return [
         *monitor.common_options(part, threads, effort.size, effort.phase_limit_s),
         "--least-repetitions", str(effort.least_repetitions),
@@ -104,7 +105,7 @@ def _time_round(
 
     Args:
         roles: those that are timed.
-        cut_s: time after which a repetition of the submission is cut off; None: never.
+        cut_s: seconds after which a repetition of the submission is cut off; None: never.
         repeat_share: as `share` of repeating().
     """
     effort = grading.effort
@@ -136,7 +137,8 @@ def _time_round(
 
 def take_times(grading: Grading) -> None:
     """Time all that the lab times, from where an earlier grading of the same program stopped; what
-    that one has decided stands. Raises Interrupted and NumalabError."""
+    that one has decided stands. Where programs can't be built, the record says so. Raises
+    Interrupted, NumalabError, OSError, and BadPolicy where the lab's launch has no meaning here."""
     lab = grading.lab
     roles = {
         timed: planner.timing_roles(lab, grading.evidence, timed) for timed in planner.timings(lab)
@@ -173,11 +175,13 @@ def _all_of(roles: Mapping[Timed, Sequence[str]]) -> set[str]:
 
 
 def _take_times_of(grading: Grading, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
-    """Take rounds until the judge has decided or the budget is spent. After the least number of
-    rounds the control takes part, to find out whether the machine or the kernel keeps times
-    undecided. Extra roles then drop out: the interval of their ratios needs no more rounds, and no
-    more processes run at a time. Their time does not count as spent. Until the least number of
-    rounds, time of a slow submission is accounted for separately."""
+    """Take rounds until the judge has decided or the budget is spent.
+
+    After the least number of rounds the control takes part, to find out whether the machine or the
+    kernel keeps times undecided. Extra roles then drop out: the interval of their ratios needs no
+    more rounds, and no more processes run at a time. Their time does not count as spent. Until the
+    least number of rounds, the excess time of a slow submission is accounted for separately.
+    """
     effort, lab = grading.effort, grading.lab
     least = effort.min_replicates
     what = " against ".join(name for name in (timed.part, timed.slow) if name)
@@ -226,9 +230,9 @@ def solution_grading(
 
 def time_solution(grading: Grading, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
     """Yield the evidence after each further round of numalab's own programs, without end; nothing
-    where a launch has no meaning on this machine. Raises NumalabError (also where the machine
-    pauses again and again) and Interrupted (Ctrl-C). grading: of the solution (solution_grading),
-    with its programs built. roles: those that are timed."""
+    where a launch has no meaning on this machine. grading: of the solution (solution_grading), with
+    its programs built. roles: those that are timed. Raises NumalabError (also where the machine
+    pauses again and again), Interrupted (Ctrl-C), and BadPolicy as take_times."""
     setup = _setup(grading, timed, roles)
     while setup is not None:
         _time_round(grading, timed, setup, roles)

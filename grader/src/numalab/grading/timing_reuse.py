@@ -1,8 +1,8 @@
 """Continue the timing of an earlier grading of the same program: which of its rounds still count.
 
 Grading the same program again must not be another chance: what was decided stands, and what is
-undecided continues. A program is the same if its code is (not its comments), and it is timed by the
-same version of numalab on a machine of the same kind. A fingerprint in the record says which.
+undecided continues. A program is the same if its code is, whatever its comments, and it is timed by
+the same version of numalab on a machine of the same kind. Records have a fingerprint of all that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numalab.labs.declaration import Lab
 from numalab.labs.launch import BadPolicy, parse_policy
 from numalab.untrusted.tools import TOOL_LIMITS, TookTooLong, run_limited
 
-# Machines that agree in these are of one kind: in a cluster, gradings seldom get the same one
+# Machines that agree in these are of one kind. In a cluster, gradings seldom get the same machine
 # twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
 RECORD = "evidence.json"
@@ -49,7 +49,8 @@ def alike(node: Json) -> list[Any]:
 
 def _code(program: Path) -> bytes:
     """Return a program without its symbols, debug information and build id, which depend on the
-    folder of the build; "-" where there is none."""
+    folder of the build; whole where these can't be removed, and "-" where there is no program.
+    Raises OSError."""
     if not program.is_file():
         return b"-"
     options = ["--strip-all", "--remove-section=.note.gnu.build-id"]
@@ -63,8 +64,8 @@ def _code(program: Path) -> bytes:
 
 
 def _timed_settings(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
-    """Yield name and settings of the files under which programs are timed, however they are
-    written. Other files, such as predictions, change no time."""
+    """Yield name and settings of the files under which programs are timed, the same however they
+    are written. Other files, such as predictions, change no times."""
     placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
     launched = [lab.launch_of(timed.part).name for timed in planner.timings(lab) if timed.slow]
     for handed in handed_in:
@@ -95,7 +96,8 @@ def fingerprints(
     of machine. Rules and thresholds by which times are judged are not among it. Raises OSError and
     NumalabError.
 
-    submission: the program that is timed. record: the record so far."""
+    submission: the program that is timed, which may be missing. record: the record so far.
+    """
     # Where placements or launches are compared, numalab's own program runs under them.
     is_kits = lab.timed_placements is not None or all(timed.slow for timed in planner.timings(lab))
     digest = hashlib.sha256(b"-" if is_kits else _code(submission))
@@ -124,10 +126,10 @@ class Earlier:
 
 
 def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
-    """Return the rounds of the first record with a fingerprint among `now`. There are none where a
-    process did not come to its end while it was timed: that may have been the machine's fault, so
-    all times are taken anew. folders: of gradings that are kept, the newest first; each has the
-    rounds of those before. now: fingerprints of the present grading."""
+    """Return the rounds of the first record with a fingerprint among `now`; none: there is no such
+    record, or a process in it did not come to its end while it was timed. That may have been the
+    machine's fault, so all times are taken anew. folders: of kept gradings, the newest first; each
+    record has the rounds of those before. now: fingerprints of the present grading."""
     for folder in folders:
         for name in (RECORD, OTHER_RECORD):
             with contextlib.suppress(NumalabError):

@@ -1,4 +1,4 @@
-"""One grading that shows whether any would work: of starting code, by the way of a hand-in."""
+"""Grade starting code as if it were handed in, to show whether gradings work here."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ _CRITERION = correct.name  # which most labs' starting code passes
 def grade_on_trial(
     installation: Installation, labs: Sequence[Lab], places: VirtualPlaces, progress: StepReport
 ) -> None:
-    """Grade the starting code of a lab in all languages, without times; nothing of it is kept. The
-    caller holds the kit's lock. Raises NumalabError where it does not come out as it has to."""
+    """Grade the starting code of the first simple lab in all languages, without times; nothing is
+    kept. Without such a lab, do nothing. The caller holds Installation.lock. Raises NumalabError
+    (also where the code is not found correct), UserError and OSError."""
     lab = next(filter(_is_simple, labs), None)
     if lab is None:
         return
@@ -35,7 +36,7 @@ def grade_on_trial(
             target = Path(folder) / lab.name / file
             target.parent.mkdir(exist_ok=True)
             content = (installation.pristine_folder(lab.name) / file).read_text(encoding="utf-8")
-            # Another text each time, or nothing would be compiled.
+            # A different text each time, or nothing would be compiled.
             write_whole(target, f"{content}{_COMMENT[language]} {secrets.token_hex(8)}\n")
         request = Request(
             [lab], "all", "submission", Path(folder), size="quick", quick=True, no_vms=True,
@@ -53,7 +54,7 @@ def grade_on_trial(
 
 
 def _is_simple(lab: Lab) -> bool:
-    """Whether it is one process's, of kernels alone, and its starting code is correct."""
+    """Tell whether a lab has kernels of one process, no other files, and correct starting code."""
     named = {criterion.name: criterion for criterion in lab.criteria}
     return (
         not lab.calls_mpi

@@ -1,6 +1,6 @@
-"""A variant as an installation of its own: the lab and its solution, made from the seed, and links
-to everything else. So whatever works on an installation works on variants: builds, gradings,
-virtual machines, hints, audits. What students edit is in a folder of their own, which they hand in.
+"""Make an installation for a variant: the lab and its solution, made from the seed, and links to
+everything else. So whatever works on an installation works on variants: builds, gradings, virtual
+machines, hints, audits. What students edit is in a folder of their own, which they hand in.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ _SHOWN = ("README.md", *KERNEL_FILES.values())
 def make_variant(
     installation: Installation, lab: str, seed: Seed
 ) -> tuple[Variant, Mapping[str, str], Installation]:
-    """Make the variant of a seed. Returns it, the files of its lab by name, and the installation
-    that grades it. Raises NumalabError."""
+    """Make the variant of a seed. lab: the lab's name. Returns the variant, the files of its lab by
+    path in the lab's folder, and the installation that grades it. Raises NumalabError, and
+    UserError in a student copy."""
     installation.need_solutions("./numalab variant")
     draws = read_draws(installation.root, lab)
     variant = draw_variant(draws, seed)
@@ -70,12 +71,12 @@ def make_variant(
 def made_installation(
     installation: Installation, name: str, seed: Seed, digest: str, write: Callable[[Path], None]
 ) -> Installation:
-    """Return the installation of a variant, made where it is missing. Raises NumalabError.
+    """Return the installation of a variant; it is made where it is missing. Raises NumalabError.
 
     Args:
         name: of the variant.
-        digest: of its files, part of the folder's name, since a build keeps starting code and
-            objects.
+        digest: of the variant's files. It is part of the folder's name, since a build keeps
+            starting code and objects.
         write: writes the lab and its solution below a root; may raise OSError.
     """
     parent = installation.build_root / "variants"
@@ -110,7 +111,7 @@ def made_installation(
 
 
 def _is_linked_to(root: Path, installation: Installation) -> bool:
-    """Tell whether the links of a variant's installation lead into this one."""
+    """Tell whether the links in the folder of a variant's installation lead to this one."""
     linked = [name for name in _LINKED if (installation.root / name).exists()]
     return all(
         (root / name).exists() and (root / name).samefile(installation.root / name)
@@ -119,7 +120,7 @@ def _is_linked_to(root: Path, installation: Installation) -> bool:
 
 
 def _put_in_place(begun: Path, root: Path) -> None:
-    """Rename a folder into place, unless another process has done so before. Raises OSError."""
+    """Rename a folder to `root`, unless another process has made that already. Raises OSError."""
     try:
         begun.rename(root)
     except OSError:
@@ -135,7 +136,8 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def the_lab(made: Installation, variant: Variant) -> Lab:
-    """Return the lab that a variant is. made: its installation. Raises NumalabError."""
+    """Return the declaration of a variant's lab. made: the variant's installation. Raises
+    NumalabError."""
     return load_lab(made.lab_folder(variant.name))
 
 
@@ -143,6 +145,7 @@ def the_lab(made: Installation, variant: Variant) -> Lab:
 
 
 def ticket_text(lab: str, seed: Seed) -> str:
+    """Return the text of a variant's ticket. lab: the name of the lab that it is a variant of."""
     return (
         "# Whose variant this is. Hand it in with the files beside it, as it is.\n"
         f'lab = "{lab}"\nfor = {json.dumps(seed.owner)}\ncode = "{seed.code}"\n'
@@ -150,7 +153,8 @@ def ticket_text(lab: str, seed: Seed) -> str:
 
 
 def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]:
-    """Return the lab and the seed of a folder's variant. Raises UserError."""
+    """Return the lab's name and the seed of the variant in a folder. follow_links: as for
+    files.read_plain_text. Raises UserError."""
     path = folder / TICKET
     try:
         text = read_plain_text(path, TICKET_BYTES, follow_links=follow_links)
@@ -165,7 +169,8 @@ def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]
 
 
 def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
-    """Return lab and seed of a ticket's text. where: what messages call it. Raises UserError."""
+    """Return the lab's name and the seed of a ticket. where: what messages call the ticket. Raises
+    UserError."""
     table = parse_table(text, where, UserError, _KEYS)
     return table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
 
@@ -173,9 +178,9 @@ def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
 def write_own_files(
     installation: Installation, lab: Lab, files: Mapping[str, str], seed: Seed
 ) -> Path:
-    """Write into the student's folder the files to edit that it lacks, and the text and contract as
-    they are now. Returns the folder. Raises UserError where it holds another student's variant, or
-    can't be written."""
+    """Write into the student's folder the files to edit that it lacks, and handout, contract and
+    ticket anew. lab: the variant's; files: of the variant, by path in its lab's folder. Returns the
+    folder. Raises UserError where it holds a variant of another seed, or can't be written."""
     folder = installation.variants_root / lab.name
     if (folder / TICKET).is_file():
         _, present = read_ticket(folder, follow_links=True)
@@ -203,8 +208,8 @@ def write_own_files(
 
 
 def lab_of_named_variant(installation: Installation, name: str) -> str:
-    """Return the name of a lab that has variants. name: of the lab, its number, or of its variant.
-    Raises UserError and NumalabError."""
+    """Return the name of a lab that has variants. name: of the lab or of its variant, or the lab's
+    number. Raises UserError and NumalabError."""
     lab = lab_of_variant(name)
     if not installation.is_edition:
         return lab_with_variants(installation.root, lab)
@@ -216,8 +221,8 @@ def load_variant(
     installation: Installation, lab: str, parent: Path | None = None
 ) -> tuple[Installation, Lab]:
     """Return installation and lab of a student's variant. lab: name of the lab that it is a variant
-    of. parent: folder that holds the variant's; None: that of the user's own variants. Raises
-    UserError (there is no variant, or its ticket is not valid) and NumalabError."""
+    of. parent: folder that holds the variant's folder; None: that of the user's own variants.
+    Raises UserError (there is no variant, or its ticket is not valid) and NumalabError."""
     folder = (parent or installation.variants_root) / variant_name(lab)
     if not folder.is_dir():
         raise UserError(
@@ -243,14 +248,14 @@ def load_variant(
 
 
 def pack_path(folder: Path) -> Path:
-    """Return the path of a variant's pack, what a student copy needs of it: next to the student's
-    folder, since it is not handed in."""
+    """Return the path of a variant's pack, which has what a student copy needs of the variant. It
+    is next to the student's folder, since it is not handed in. folder: the student's."""
     return folder.with_name(f"{folder.name}.pack")
 
 
 def write_pack(tree: Path, path: Path) -> None:
-    """Write a pack. tree: labs/ and solutions/ with the variant, as a student copy has them. Raises
-    OSError."""
+    """Write a variant's pack. tree: folder with labs/ and solutions/ of the variant, as a student
+    copy has them; path: the pack's. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as pack:
         for file in sorted(file for file in tree.rglob("*") if file.is_file()):
@@ -258,8 +263,8 @@ def write_pack(tree: Path, path: Path) -> None:
 
 
 def unpack_variant(installation: Installation, name: str, seed: Seed) -> Installation:
-    """Return the installation of a variant, made from its pack. Raises UserError where there is no
-    pack, and NumalabError."""
+    """Return the installation of a variant, made from its pack. Raises NumalabError, and UserError
+    where the pack is missing, damaged or another variant's."""
     path = pack_path(installation.variants_root / name)
     if not path.is_file():
         raise UserError(

@@ -1,4 +1,4 @@
-"""Grade kernels on virtual machines, which show placement and never time, and describe the machines
+"""Grade kernels on virtual machines, which show placement and no times, and describe the machines
 that answers are about."""
 
 from __future__ import annotations
@@ -36,18 +36,17 @@ _ENDED = (
 
 
 class KernelEndsNode(Exception):
-    """The student's kernel ends each virtual machine that it runs in; the message is for its
-    author."""
+    """The student's kernel has ended a virtual machine twice; the message is for the student."""
 
 
 def gather_on_vm(grading: Grading, place: VirtualPlace, parts: tuple[str | None, ...]) -> Grading:
-    """Gather evidence on a virtual machine. Returns the grading on the virtual machine. Raises
-    Interrupted and NumalabError.
+    """Gather evidence on a virtual machine. Returns the grading on that machine. Raises
+    Interrupted, NumalabError (PlaceLost: the machine is gone) and UserError.
 
     Args:
         grading: the one on this machine, in which the kernel was built and checked.
         place: the virtual machine.
-        parts: whose kernel is run there; none: only files are tried.
+        parts: those whose kernel is run there; empty: only files are tried.
     """
     there = replace(
         grading,
@@ -80,9 +79,9 @@ def _gather(
     programs: Sequence[Path],
     places: VirtualPlaces,
 ) -> Grading:
-    """Gather evidence on a virtual machine, and boot it a second time where it is lost on the way.
-    Raises KernelEndsNode where it ended both times while the kernel ran. The next kernel gets a
-    virtual machine that is booted anew."""
+    """Gather evidence on a virtual machine; if it is lost meanwhile, boot it once more. programs:
+    those that it has to be able to run. Raises KernelEndsNode where it ended both times while the
+    student's kernel ran, PlaceLost where it was lost twice otherwise, and as gather_on_vm."""
     is_by_kernel = True
     for is_last in (False, True):
         try:
@@ -110,7 +109,7 @@ def grade_on_vms(
     Args:
         grading: the one on this machine; its record notes which machines could not be graded on.
         machines: on which it is graded; empty: those of the lab, for criteria that are graded on
-            them in any case, and the first of them for criteria that this machine can't show.
+            all of them, and the first of them also for criteria that this machine can't show.
     """
     installation, lab, local = grading.installation, grading.lab, grading.evidence
     by_name = {machine.name: machine for machine in machines}
@@ -155,7 +154,7 @@ def _combine_all(
 
 
 def left_out(lab: Lab, names: Sequence[str]) -> str | None:
-    """Return a sentence on machines of the lab that were left out although each of them counts;
+    """Return sentences on machines of the lab that were left out although each of them counts;
     None: there are none. names: of the machines that the user chose; empty: all of the lab's."""
     missing = [name for name in lab.machines if name not in names]
     if not names or not missing or not any(c.on_machines for c in lab.criteria):
@@ -173,8 +172,8 @@ LOCAL_ONLY = "the machine is booted as a virtual node, and --here-only asks for 
 
 
 def observe_seeded_node(grading: Grading) -> None:
-    """Record the description of the machine of a lab's answers, where a file with answers was
-    handed in that can be read. Raises Interrupted."""
+    """Record the description of the machine that a lab's answers are about, or why there is none,
+    where a usable file with answers was handed in. Raises Interrupted."""
     machines = {goal: of.machine for goal, of in answer_files().items() if of.machine is not None}
     file = next((file for file in grading.lab.files if file.goal in machines), None)
     if file is None or grading.machine is not None:

@@ -1,5 +1,5 @@
 """Build numalab's programs and a student's kernel. A kernel that can't be built is a result, with a
-sentence and the compiler's messages; any other failure is a NumalabError."""
+sentence and the compiler's messages; any other failure raises an error."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from numalab.untrusted.tools import ToolLimits, output_of
 from numalab.untrusted.visible import shortened, visible_lines
 
 BUILD_LIMIT_S = 300
-# Of each process of a build. numalab's own kernels take 1 GiB and 1 MB per file; others can make
-# their compiler write and print any amount.
+# Limits of each process of a build. numalab's own kernels take 1 GiB and 1 MB per file; others can
+# make their compiler write and print any amount.
 _BUILD_LIMITS = ToolLimits(
     computing_s=BUILD_LIMIT_S, memory_bytes=16 << 30, file_bytes=256 << 20, output_bytes=4 << 20,
     wall_s=BUILD_LIMIT_S,
@@ -66,8 +66,8 @@ def _plain_environment() -> dict[str, str]:
 def _run(
     command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a build; what it has started ends with it. Raises NumalabError, of which
-    BuildTooLong may be the kernel's fault."""
+    """Run a command of a build; processes that it has started end with it. sandbox: of compilers;
+    None: none. Raises NumalabError, of which BuildTooLong may be the kernel's fault."""
     more = {"NUMALAB_PYTHON": sys.executable}
     more |= {} if sandbox is None else sandbox.compiler_environment()
     if shutil.which(command[0]) is None:
@@ -82,7 +82,8 @@ def _run(
 
 def configure(installation: Installation, *definitions: str) -> None:
     """Configure the build folder unless that is done. definitions: NAME=VALUE, for CMake's cache.
-    Raises UserError (nothing can be built there) and NumalabError (CMake failed)."""
+    Raises UserError (nothing can be built there), NumalabError (CMake failed) and OSError (the
+    folder can't be made)."""
     drop_foreign_build(installation)
     if (installation.build / "build.ninja").is_file():
         return
@@ -105,8 +106,8 @@ def _tail(output: str) -> str:
 def _ninja(
     installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Build targets, and return how that went. Raises NumalabError, also where it failed and a
-    folder is full, which the compiler's messages may not say."""
+    """Build targets, and return how that went. Raises what configure raises, BuildTooLong, and
+    NumalabError where it failed and a folder is full, which compilers may not report."""
     configure(installation)
     done = _run(
         ["ninja", "-C", str(installation.build), "-k", "0", *targets], installation.root, sandbox
@@ -120,8 +121,8 @@ def _ninja(
 def build_targets(
     installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> None:
-    """Build targets of numalab's own. sandbox: for what in them is a student's. Raises NumalabError
-    with the compiler's output."""
+    """Build targets of numalab's own. sandbox: in which a student's code in them is compiled; None:
+    in none. Raises what configure raises, and NumalabError with the compiler's output."""
     done = _ninja(installation, targets, sandbox)
     if done.returncode != 0:
         raise NumalabError(
@@ -137,8 +138,8 @@ _NINJA_NOISE = (
 
 
 def _failure(output: str) -> str:
-    """Return what a failed build printed: compilers, or what was started in their place, and Ninja
-    where it gave up itself."""
+    """Return what compilers, or commands in their place, printed in a failed build, and what Ninja
+    did where it gave up itself."""
     printed = compiler_output(output, {})
     lines = visible_lines(output).split("\n")
     own = [
@@ -148,7 +149,8 @@ def _failure(output: str) -> str:
 
 
 def build_facts(installation: Installation) -> Json:
-    """Return build.json: compilers, OpenMP runtime and MPI library. Raises NumalabError."""
+    """Return the content of build.json: compilers, OpenMP runtime and MPI library. Configures first
+    if need be. Raises what configure raises, and NumalabError where the file is missing."""
     configure(installation)
     try:
         facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
@@ -160,13 +162,14 @@ def build_facts(installation: Installation) -> Json:
 
 
 def mpi_library(installation: Installation) -> str:
-    """Return the MPI library that numalab is configured with; empty: none. Raises NumalabError."""
+    """Return the MPI library that numalab is configured with; empty: none. Raises what build_facts
+    raises."""
     return str(build_facts(installation).get("mpi", ""))
 
 
 def build_explorations(installation: Installation, targets: Sequence[str]) -> None:
-    """Build the programs that ./numalab explore times. Raises NumalabError, with a remedy where the
-    compiler of this build is gone."""
+    """Build the programs that ./numalab explore times. Raises what build_targets raises; where the
+    compiler of this build is gone, NumalabError with a remedy."""
     configure(installation)
     cache = (installation.build / "CMakeCache.txt").read_text(encoding="utf-8")
     compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
@@ -181,8 +184,8 @@ def build_explorations(installation: Installation, targets: Sequence[str]) -> No
 
 def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
     """Copy a file to where the build expects it, if it differs. Returns False where there is no
-    such file. Raises NotPlain, after removing what the build expects, and NumalabError where it
-    can't be written."""
+    such file, and raises NotPlain where it can't be read; in both cases an earlier copy is removed.
+    Raises NumalabError where it can't be written."""
     try:
         content = read_plain(source, FILE_BYTES, follow_links=follow_links)
     except (FileNotFoundError, NotPlain) as error:
@@ -202,7 +205,7 @@ def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
     return True
 
 
-# Paths of a kernel's object, which messages replace by the kernel's name.
+# Paths of a kernel's object, in place of which messages have the kernel's name.
 _OBJECT = re.compile(r"\S*-kernel\.dir/\S*?(kernel\.\w+)\.o\b")
 
 
@@ -220,8 +223,7 @@ _ANY_BUFFER = re.compile(
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Remove messages that are repeated word for word, with their lines, and those on MPI's
-    buffers."""
+    """Remove messages that repeat another one word for word, and those on MPI's buffers."""
     parts: list[list[str]] = [[]]
     for line in lines:
         if _SAYS.match(line):
@@ -232,8 +234,8 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
 
 
 def compiler_output(output: str, rename: dict[str, str]) -> str:
-    """Return the messages of compiler and linker, shortened, without lines of Ninja and command
-    lines. rename: names that replace paths of the build."""
+    """Return the messages of compiler and linker, cut to MAX_OUTPUT_LINES and safe to show, without
+    Ninja's lines and command lines. rename: by paths of the build, names that replace them."""
     kept: list[str] = []
     skip_command = False
     for line in visible_lines(output).split("\n"):
@@ -315,8 +317,9 @@ def _link_failure(
 
 
 def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Build | None:
-    """Return the failure of a kernel that defines or uses names that it must not; None: there are
-    none. isolated: the object with its names made local, which may be missing."""
+    """Return the failure of a kernel that defines or uses names that it must not; None: it has none
+    of those. isolated: the object with its names made local, which may be missing; file: the
+    kernel's name, for messages."""
     symbols = read_symbols(object_file)
     if "main" in symbols.defined:
         return Build("does_not_link", f"{file} defines a main program; the kit has its own.", "")
@@ -329,8 +332,8 @@ def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Bui
 
 
 def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> None:
-    """Remove what was compiled with another kind of sandbox, in which includes may find other
-    files, so that the kernel is compiled anew."""
+    """Remove what was compiled in another kind of sandbox, or in none, where includes may find
+    other files, so that the kernel is compiled anew."""
     mark = staged.with_name(staged.name + ".level")
     level = level_of(sandbox)
     if not mark.is_file() or mark.read_text(encoding="utf-8") != level:
@@ -339,8 +342,8 @@ def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> 
 
 
 def _explain_oddity(failed: Build, staged: Path) -> Build:
-    """Add what a file is that can't be compiled, where it is no program's text or has in it what no
-    program has. Of a document, the compiler's messages are dropped."""
+    """Return a failed build with a sentence on what its file is, where it is no program text or has
+    something in it that none has. Where it is no text, the compiler's messages are dropped."""
     kind = kind_of_text(staged.read_bytes())
     if kind is None:
         return failed
@@ -350,8 +353,8 @@ def _explain_oddity(failed: Build, staged: Path) -> Build:
 
 
 def _forget_built(worker: Path) -> None:
-    """Remove what a kernel was compiled to. Ninja compares times only, and a kernel may be older
-    than its last object: the clock was set back, or both have the same time."""
+    """Remove what a kernel was compiled to. Ninja compares times only, and a new kernel may be no
+    newer than the last object: the clock was set back, or both have the same time."""
     objects = worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/*.o")
     for path in (*objects, *worker.parent.glob(f"{worker.name}*")):
         if path.is_file():
@@ -367,8 +370,8 @@ def starting_code_failure(
     sandbox: Sandbox | None,
 ) -> str | None:
     """Build the starting code in place of a kernel that can't be built, by the same steps. Returns
-    None where it can be built: the kernel is at fault. Otherwise returns the messages. programs:
-    what the targets make, which is removed."""
+    the messages where that fails, too; None: the kernel is at fault. The kernel is put back.
+    programs: what the targets make, which is removed before and after. Raises NumalabError."""
     file = KERNEL_FILES[language]
     staged = installation.staged_folder(lab.name) / file
     kernel = staged.read_bytes()
@@ -393,7 +396,8 @@ def _check_with_starting_code(
     targets: Sequence[str],
     sandbox: Sandbox | None,
 ) -> None:
-    """Raise NumalabError where starting code can't be built either: the kernel is not at fault."""
+    """Raise NumalabError where starting code can't be built either: then the kernel isn't at
+    fault."""
     worker = installation.worker(lab.name, language, "submission")
     failure = starting_code_failure(installation, lab, language, [worker], targets, sandbox)
     if failure is not None:
@@ -412,13 +416,13 @@ def build_kernel(
     sandbox: Sandbox | None = None,
     source: Path | None = None,
 ) -> Build:
-    """Build the worker of a kernel. Returns how it went, with messages. Raises NumalabError (no
-    kernel could be built).
+    """Build the worker of a kernel. Returns how it went, with messages for the student. Raises
+    NumalabError (a failure that is not the kernel's fault), and what configure raises.
 
     Args:
         folder: of the kernel.
         sandbox: of the compiler; None: none.
-        source: the file that is read, where it has another name than the kernel.
+        source: the file that is read as the kernel; None: the one with its name in the folder.
     """
     file = KERNEL_FILES[language]
     staged = installation.staged_folder(lab.name) / file

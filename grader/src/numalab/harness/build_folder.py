@@ -1,8 +1,8 @@
 """Check that a build folder is this installation's, and that one can be made there.
 
-CMake writes absolute paths into a build. In a copy of numalab that was made with its build, these
-are still the original's, whose kernels would be compiled and graded; in one that was moved they
-lead nowhere.
+CMake writes absolute paths into a build. Where numalab was copied together with its build, these
+are still the original's, whose kernels would be compiled and graded; where it was moved, they lead
+nowhere.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ OTHER_FOLDER_REMEDY = "set NUMALAB_BUILD to a folder elsewhere"
 
 
 def say(text: str) -> None:
+    """Print a message to standard error."""
     print(wrapped(f"numalab: {text}"), file=sys.stderr, flush=True)
 
 
@@ -45,8 +46,9 @@ def _is_same(name: str | None, folder: Path) -> bool:
 
 def drop_foreign_build(installation: Installation) -> None:
     """Remove a build that was made from another folder, for another build folder, or later than
-    now, and print a line; results and the like stay. The caller configures anew. Raises UserError
-    (the folder is another project's) and NumalabError (it can't be removed)."""
+    now, and print a line; other files in the folder, such as results, stay. The caller configures
+    anew. Raises UserError (the folder is another project's) and NumalabError (a file can't be
+    removed)."""
     try:
         cache = os.fsdecode(
             (installation.build / "CMakeCache.txt").read_bytes()
@@ -86,8 +88,8 @@ def drop_foreign_build(installation: Installation) -> None:
 
 
 def _is_from_the_future(build: Path) -> bool:
-    """Tell whether Ninja ended after now, as where the clock was set back: a file that is changed
-    now would be older than what was built of it."""
+    """Tell whether Ninja last ended later than now, as after the clock was set back: a source that
+    is changed now would be older than what was built from it."""
     try:
         ended_s = (build / ".ninja_log").stat().st_mtime
         if ended_s <= time.time():
@@ -100,7 +102,8 @@ def _is_from_the_future(build: Path) -> bool:
 
 
 def check_build_folder(installation: Installation) -> None:
-    """Check that CMake can build in the folder, and programs can be run there. Raises UserError."""
+    """Make the build folder, and check that CMake can build in it and programs can be run there.
+    Raises UserError (they can't), and OSError where it can't be made."""
     for folder, remedy in (
         (installation.root, "move numalab"),
         (installation.build, OTHER_FOLDER_REMEDY),
@@ -148,6 +151,7 @@ Says = Callable[[str], str]
 
 
 def says_version(compiler: str) -> str:
+    """Return what a compiler prints for --version; empty: it can't be run."""
     try:
         done = starting.run(
             [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S
@@ -169,8 +173,9 @@ def chosen_compilers(
 ) -> list[str]:
     """Return options for CMake that override the preset's compilers.
 
-    CC and FC count where they name compilers of the preset's kind: gcc (clang for llvm) and
-    gfortran. Others, such as a vendor's that a module has set, are ignored: numalab supports none.
+    CC and FC count where they name compilers of the preset's kind: gcc (clang for llvm and fuzz)
+    and gfortran. Others, such as a vendor's that a module has set, are ignored: numalab supports
+    none. Without such a CC, llvm and fuzz get the first of _CLANGS that is installed.
 
     Args:
         environment: has CC and FC.

@@ -2,10 +2,10 @@
 program, and sandbox.py says how the sandbox is made.
 
 A compiler runs nothing of a kernel, but it reads what the kernel names (#include, .incbin), and
-grows as the kernel likes. So it sees the toolchain, the kit's headers, the files on its
-command line and a few variables of the environment, and no more; what it writes goes to empty
-folders first, of which only the files that its command names are taken. Only Python's own library
-is used: it starts for each step.
+can be made to take any time and memory. So it sees the toolchain, numalab's headers, the files on
+its command line and a few variables of the environment, and no more. It writes to empty folders,
+from which only the files that its command names are taken. Only Python's own library is imported,
+since this program starts for each step of a build.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Of one step. The kit's own kernels take a second, 600 MB of address space and 100 kB.
+# Of one step. numalab's own kernels take a second, 600 MB of address space and 100 kB.
 WALL_LIMIT_S = 60
 COMPUTING_LIMIT_S = 60
 ADDRESS_SPACE_BYTES = 4 << 30
 FILE_BYTES = 64 << 20
 MESSAGE_BYTES = 1 << 20  # of its messages; the rest is dropped
-MODULES = (".mod", ".smod")  # that a Fortran compiler writes beside its object
-_DUMP = "-fdump-tree-tsan="  # a file that gcc writes beside its object
+MODULES = (".mod", ".smod")  # endings of modules that a Fortran compiler writes
+_DUMP = "-fdump-tree-tsan="  # before the path of a file that gcc writes in addition
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class CompilerStep:
 
     outputs: tuple[Path, ...]  # files that it writes
     modules: Path | None  # folder for Fortran's modules; None: there is none
-    headers: tuple[Path, ...]  # folders in which it looks for headers
+    headers: tuple[Path, ...]  # folders in which it searches for headers
     files: tuple[Path, ...]  # other files that it reads
 
     @property
@@ -49,7 +49,8 @@ class CompilerStep:
 
 
 def read_step(arguments: Sequence[str], cwd: Path) -> CompilerStep:
-    """Parse a compiler's command line. arguments: without the compiler itself."""
+    """Parse a compiler's command line. arguments: without the compiler itself; cwd: the folder to
+    which its paths are relative."""
     outputs: list[Path] = []
     headers: list[Path] = []
     files: list[Path] = []
@@ -76,7 +77,7 @@ def _is_below(path: Path, roots: Sequence[str]) -> bool:
 
 
 def _is_visible(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool:
-    """Tell whether a path is in the sandbox as it is: below roots, and not below a hidden folder,
+    """Tell whether a path is in the sandbox anyway: below a root, and not below a hidden folder,
     not even by a link."""
     if not _is_below(path, roots):
         return False
@@ -84,8 +85,8 @@ def _is_visible(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool
 
 
 def bound_files(step: CompilerStep, roots: Sequence[str], hidden: Sequence[str] = ()) -> list[Path]:
-    """Return the files to add to the sandbox: those of the command line and the headers in its
-    folders, as far as the sandbox does not have them as they are."""
+    """Return the files to add to the sandbox: those of the command line, and the headers below its
+    folders, as far as the sandbox does not have them anyway. roots, hidden: as of Apart."""
     found = [path for path in step.files if not _is_visible(path, roots, hidden)]
     for folder in step.headers:
         if not _is_visible(folder, roots, hidden) and folder.is_dir():
@@ -116,7 +117,8 @@ def _limit() -> None:
 
 
 def take(private: Path, destination: Path) -> None:
-    """Copy a file out of the sandbox, if it is a plain file."""
+    """Copy a file out of the sandbox, with its mode; do nothing where it is missing or no regular
+    file. Raises OSError where it can't be written."""
     try:
         file = os.open(private, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -155,7 +157,7 @@ class Apart:
 
 def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
     """Run a compiler, print its messages, and take its outputs where it succeeds. Returns its exit
-    code."""
+    code, 1 where it was ended for taking too long."""
     roots, hidden = apart.roots, apart.hidden
     step = read_step(command[1:], cwd)
     with (

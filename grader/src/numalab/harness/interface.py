@@ -1,7 +1,7 @@
 """Compare a Fortran kernel's bind(c) interface with the lab's contract header.
 
-A C kernel includes the header, so its compiler compares. For Fortran, gfortran prints the
-C prototypes of what it compiled.
+A C kernel includes the header, so its compiler compares the two. For Fortran, gfortran prints the
+C prototypes of what it compiled, which are compared here.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Argument:
     stars: int  # how many levels of pointers and arrays it has
 
     def fits(self, other: Argument) -> bool:
-        """Tell whether an argument of the contract can be passed to a kernel's."""
+        """Tell whether this argument of the contract can be passed to `other`, the kernel's."""
         if self.stars == 2 and other.type == "void" and other.stars == 1:
             return True  # type(c_ptr), whatever it points to
         if self.stars != other.stars:
@@ -70,7 +70,7 @@ def _argument(text: str) -> Argument:
 
 
 def prototypes(header: str) -> dict[str, list[Argument]]:
-    """Return the arguments of each function that a piece of C declares, by name."""
+    """Return the arguments of each function that a C text declares, by the function's name."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", "", header, flags=re.DOTALL | re.MULTILINE)
     text = _FUNCTION_POINTER.sub(r"void *\1", text)  # whatever it points to
     return {
@@ -121,8 +121,8 @@ def _quoted(text: str) -> str:
 
 
 def _assumed_shape(dump: str, function: str) -> str | None:
-    """Return the name of an argument that is declared with (:); None: there is none. dump: by
-    gfortran -fdump-fortran-original."""
+    """Return the name of a function's first argument that is declared with (:); None: there is
+    none. dump: what gfortran -fdump-fortran-original prints."""
     in_function = False
     symbol = ""
     for line in dump.splitlines():
@@ -137,8 +137,9 @@ def _assumed_shape(dump: str, function: str) -> str | None:
 
 
 def _pointers(dump: str, function: str) -> dict[str, bool]:
-    """Return, for each type(c_ptr) and type(c_funptr) argument by name, whether it has the
-    attribute `value`, which gfortran's prototypes don't show. dump: as of _assumed_shape."""
+    """Return for each type(c_ptr) and type(c_funptr) argument of a function, by its name, whether
+    it has the attribute `value`, which gfortran's prototypes don't show. dump: as for
+    _assumed_shape."""
     in_function = is_pointer = False
     symbol = ""
     found = {}
@@ -160,9 +161,9 @@ def _pointers(dump: str, function: str) -> dict[str, bool]:
 def _pointer_complaint(
     function: str, ours: Sequence[Argument], pointers: dict[str, bool], theirs: Sequence[Argument]
 ) -> str | None:
-    """Return a sentence on a type(c_ptr) with or without `value`, which decides whether it is a
-    pointer or a pointer to one; None: there is none. ours: arguments of the contract; theirs: of
-    the kernel; pointers: as of _pointers."""
+    """Return a sentence on the first type(c_ptr) that has or lacks `value` against the contract;
+    None: there is none. With `value` it is a pointer, without it a pointer to one. ours: arguments
+    of the contract; theirs: of the kernel, as many; pointers: what _pointers returns."""
     for our, their in zip(ours, theirs, strict=True):
         is_value = pointers.get(their.name.lower())
         if our.type == "void" and our.stars == 1 and is_value is False:
@@ -181,8 +182,9 @@ def _pointer_complaint(
 def interface_complaint(
     source: Path, contract: Path, lab: Lab, sandbox: Sandbox | None = None
 ) -> str | None:
-    """Return a sentence on the first argument of a kernel that does not fit the contract; None: all
-    do, or gfortran can't be run. source: the kernel; contract: the lab's header."""
+    """Return a sentence on the first mismatch between a Fortran kernel's arguments and the
+    contract; None: there is none, or gfortran gave no prototypes. source: the kernel; contract: the
+    lab's header; sandbox: of gfortran. Raises OSError where either file can't be read."""
     content = source.read_bytes()
 
     def dump(option: str) -> str:
@@ -192,7 +194,7 @@ def interface_complaint(
     given = prototypes(_prototype_lines(dump("-fc-prototypes"), lab.functions))
     for function in lab.functions:
         if function not in contracted or function not in given:
-            continue  # a missing name is the linker's to tell
+            continue  # the linker reports a missing name
         ours, theirs = contracted[function], given[function]
         if len(ours) != len(theirs):
             return (

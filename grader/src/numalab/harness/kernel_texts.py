@@ -17,8 +17,8 @@ NUMALAB_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def misspelt_directives(source: str, language: str) -> list[str]:
-    """Return sentences on lines of Fortran that are probably meant as OpenMP and are comments. (For
-    C the compiler warns.)"""
+    """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP
+    and are comments; empty for C, where the compiler warns. At most MAX_OUTPUT_LINES are listed."""
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"
@@ -44,8 +44,8 @@ _ONLY_IN = {
 
 
 def is_other_language(source: str, language: str) -> bool:
-    """Tell whether a text has lines that only the other language has, and none that only its own
-    has."""
+    """Tell whether a text has lines that only the other language can have, and none that only
+    `language` can have."""
     other = OTHER_LANGUAGE[language]
     own = "Fortran" if other == "C" else "C"
     starts = [line.strip() for _, line in _lines(source)]
@@ -65,8 +65,8 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def misnamed_kernels(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
-    """Return files that are probably meant as a kernel in a language but have another name, so that
-    they are not read. programs: names of the lab's own sources."""
+    """Return the names, safe to show, of files that are probably meant as a kernel in a language
+    but have another name, so that they are not read. programs: names of the lab's own sources."""
     return sorted(
         shown(path.name)
         for path in _list_folder(folder)

@@ -35,12 +35,13 @@ from numalab.untrusted.tools import output_of
 from numalab.untrusted.visible import may_hide, visible_json
 
 _LINE = re.compile(r"\d{1,7}", re.ASCII)
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # that end a command, as cli.main has it
+# Signals that end a command (commands/root.py).
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True)
 class Finished:
-    """How a program ended."""
+    """How a program ended, and what it wrote."""
 
     code: int  # its exit code, negative for a signal
     output: str  # what it wrote to standard output
@@ -52,19 +53,19 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """Return the name that a verdict's `where` has."""
+        """Return the place's name, as verdicts have it in `where`."""
 
     @property
     def slowness(self) -> float:
-        """Return how many times longer than on this machine a program may take."""
+        """Return by what factor a program may take longer than on this machine."""
 
     @property
     def monitor_options(self) -> Sequence[str]:
         """Return the monitor's options by which workers are isolated there."""
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end. Raises Interrupted (Ctrl-C, once the program has ended its own
-        processes) and NumalabError (it can't be run)."""
+        """Run a program to its end. Raises Interrupted (Ctrl-C). Where the program can't be run, a
+        virtual machine raises NumalabError, and this machine OSError."""
 
 
 class ThisMachine:
@@ -75,6 +76,8 @@ class ThisMachine:
     monitor_options = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        """Run a program to its end. Raises Interrupted (Ctrl-C, once the program has ended its own
+        processes, or was killed) and OSError (it can't be started)."""
         process = None
         try:
             with _signals_held():
@@ -95,7 +98,7 @@ THIS_MACHINE = ThisMachine()
 
 def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Json:
     """Return the description of a machine: its topology, and which evidence it allows. Raises
-    NumalabError."""
+    NumalabError, and what Place.execute raises."""
     done = place.execute([str(installation.describe_node)], shell_variables.observer_environment())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
@@ -117,7 +120,7 @@ def worker_environment(
     thread at a barrier can be recognised.
 
     Args:
-        threads: number of threads.
+        threads: number of threads of a worker.
         placement: variables of a placement file, in place of the lab's; None: the lab's.
         is_of_file: placement or launch files are timed, with numalab's program. Waiting threads
             then do what they do by default, so that a file costs what it costs a user.
@@ -133,6 +136,7 @@ def worker_environment(
 
 
 def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
+    """Return the variables of an environment that records have: those of OpenMP runtimes."""
     return {
         key: value
         for key, value in sorted(environment.items())
@@ -142,27 +146,27 @@ def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class MonitorRun:
-    """A run of the monitor."""
+    """A run of the monitor, as it is requested."""
 
     run: str  # its kind, as the monitor calls it
     # options, environment: of the monitor.
     options: Sequence[str]
     environment: Mapping[str, str]
-    facts: Mapping[str, Any] = field(default_factory=dict)  # what its record says of it in addition
+    facts: Mapping[str, Any] = field(default_factory=dict)  # fields that are added to its record
     pus: Sequence[int] = ()  # numbers of the PUs that it and its workers may use; empty: all
     sandbox: Sandbox | None = None  # in which tools read the worker's program; None: in none
 
 
 class NoRecord(NumalabError):
-    """The monitor ended without a record, which a kernel outside a sandbox can cause."""
+    """The monitor ended without a usable record, which a kernel outside a sandbox can cause."""
 
 
 def run_monitor(
     installation: Installation, lab: Lab, request: MonitorRun, place: Place = THIS_MACHINE
 ) -> AnyRunRecord:
     """Make one run of the monitor, and return its record. Raises NoRecord (the monitor gave no
-    record), NumalabError (programs ended for lack of room for their files) and Interrupted (Ctrl-C,
-    once the monitor has ended its workers)."""
+    usable record), NumalabError (programs ended for lack of room for their files), Interrupted
+    (Ctrl-C, once the monitor has ended its workers) and what Place.execute raises."""
     confined = ["taskset", "-c", ",".join(map(str, request.pus))] if request.pus else []
     command = [*confined, str(installation.monitor(lab.name)), request.run]
     command += [*place.monitor_options, *request.options]
@@ -202,9 +206,10 @@ def run_monitor(
 
 
 def check_room(request: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
-    """Raise NumalabError where the folders are full in which libraries map files into memory. A
-    program that uses a page for which there is no room ends by SIGBUS. A sandbox and a virtual
-    machine have folders of their own, which are not checked. shared_bytes: needed in /dev/shm."""
+    """Raise NumalabError where /dev/shm or the folder of temporary files is full. Libraries map
+    files there into memory, and a program that uses a page without room ends by SIGBUS. A sandbox
+    and a virtual machine have folders of their own, which are not checked. shared_bytes: needed in
+    /dev/shm."""
     is_checked = place is THIS_MACHINE and request.sandbox is None
     short = shortage(shared_memory_place(shared_bytes)) if is_checked else ""
     if short:
@@ -215,8 +220,8 @@ _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
 def _race_of(outcome: OutcomeRecord, request: MonitorRun) -> RaceReport | None:
-    """Return the kernel's lines of the two accesses in ThreadSanitizer's report; None: a run has
-    printed none."""
+    """Return the kernel's lines of the two accesses in ThreadSanitizer's report, as far as they are
+    known; None: the run printed no report."""
     printed = outcome.printed or ""
     if outcome.exit_code != _RACE_EXIT_CODE or "data race" not in printed:
         return None
@@ -234,8 +239,8 @@ _ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
 
 
 def _forget_archers_advice(outcome: OutcomeRecord) -> None:
-    """Remove Archer's advice to set an option in the environment from a worker's output: the
-    program has that option built in."""
+    """Remove from a worker's output Archer's advice to set an option in the environment, which the
+    program has built in."""
     if outcome.printed is not None:
         printed = _ADVICE.sub("", outcome.printed)
         outcome.printed_bytes -= len(outcome.printed) - len(printed)
@@ -244,9 +249,9 @@ def _forget_archers_advice(outcome: OutcomeRecord) -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Delay Ctrl-C and other ending signals to the end of a block: one that came while a process is
-    being started would leave it without a parent that ends it. A signal mask would not do, since
-    the process inherits it."""
+    """Delay Ctrl-C and other signals that end a command to the end of a block. One that arrives
+    while a process is being started would leave it running without a parent. A signal mask would
+    not do, since the process would inherit it."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
@@ -264,15 +269,15 @@ def _signals_held() -> Iterator[None]:
             signal.raise_signal(came[0])
 
 
-# How long the monitor may take to end, on a loaded machine: it waits for ranks and their output
-# itself. In checks of a second each: a job that is paused stops with all its processes, which then
-# costs one check only.
+# How long the monitor may take to end on a loaded machine: it waits for ranks and their output
+# itself. It is waited for in checks of a second each, so that a job that is paused with all its
+# processes loses one check only.
 _END_CHECKS = 45
 _END_CHECK_S = 1.0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask the monitor to end its workers and itself, and kill it where it takes too long."""
+    """Ask a program to end its processes and itself, and kill it where it takes too long."""
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
@@ -290,8 +295,9 @@ _MOST_FRAMES = 64
 
 
 def _kernel_line(frames: Sequence[int], request: MonitorRun) -> str | None:
-    """Return the innermost frame that is in a kernel, as file:line; None: there is none, or its
-    line is not known. frames: offsets into the one program that the run's options name."""
+    """Return the innermost frame that is in a kernel, as file:line; None: there is none, its line
+    is not known, or the run's options do not name exactly one program. frames: offsets into that
+    program, the innermost first."""
     programs = [option.split("=", 1)[1] for option in request.options if "=/" in option]
     tool = shutil.which("addr2line")
     if not frames or not tool or len(programs) != 1:
@@ -320,7 +326,7 @@ def is_of_submission(request: MonitorRun) -> bool:
 
 def replace_submission(request: MonitorRun, role: str, program: Path) -> MonitorRun:
     """Return the same run with a program of numalab's, under its own role, in place of the
-    submission's."""
+    submission's, and without facts for a record."""
     of_submission = f"{SUBMISSION}="
     options = [
         f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
@@ -334,7 +340,7 @@ def set_options(role: str, variables: Mapping[str, str]) -> list[str]:
 
 
 def launch_options(role: str, plan: RankPlan) -> list[str]:
-    """Return the monitor's options for the number of a role's ranks, and where mpiexec binds
+    """Return the monitor's options for the number of a role's ranks, and for where mpiexec binds
     them."""
     words = (word for group in binding_words(plan) for word in group)
     return [
@@ -344,7 +350,8 @@ def launch_options(role: str, plan: RankPlan) -> list[str]:
 
 
 def common_options(part: str | None, threads: int, size: str, limit_s: float) -> list[str]:
-    """Return options that most runs have. size: of arrays; limit_s: of each phase."""
+    """Return options that most runs have. part: None: the lab's only kernel; size: of arrays;
+    limit_s: seconds that each phase may take."""
     return [
         *(["--part", part] if part else []),
         "--threads", str(threads), "--size", size, "--limit-s", f"{limit_s:g}",

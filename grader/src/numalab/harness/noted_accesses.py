@@ -24,10 +24,10 @@ from typing import NamedTuple
 # common/cmake/compile_watched puts a label before each line: this, and the line's number.
 LABEL = "numalab_at_"
 NOTED = "numalab_note_access"  # the function that is called, of common/worker/noted.c
-# The code that it gets: bytes, and these flags. COUNTED: the access is repeated rcx times; MASKED:
-# of so many elements, those whose bits are set in rcx.
+# Its argument is the number of bytes and these flags. COUNTED: the access is repeated rcx times;
+# MASKED: elements are accessed whose bits are set in rcx.
 WRITES, ATOMIC, COUNTED, MASKED = 1 << 8, 1 << 9, 1 << 10, 1 << 11
-ELEMENTS = 16  # the first bit of their number
+ELEMENTS = 16  # the first bit of the number of elements of a masked access
 
 _MOST_FRAME_BYTES = 4096  # what is further from a frame may be another thread's
 
@@ -63,8 +63,8 @@ _CANNOT_BE_FOLLOWED = re.compile(
 class Touch(NamedTuple):
     """The access of an instruction."""
 
-    # 0: it accesses no memory, or the thread's own stack by push and pop. With a mask: of one
-    # element.
+    # How many bytes it accesses, with a mask in each element. 0: no memory, or the thread's own
+    # stack by push and pop.
     bytes: int
     is_write: bool = False  # it writes; else it reads
     is_atomic: bool = False  # it is an atomic operation
@@ -79,8 +79,8 @@ class CannotFollow(Exception):
 
 
 def read_touch(intel: str) -> Touch:
-    """Return the access of an instruction. intel: as objdump -M intel prints it. Raises
-    CannotFollow."""
+    """Return the access of an instruction. intel: the instruction as objdump -M intel prints it.
+    Raises CannotFollow."""
     words = intel.split("#")[0].split("<")[0].split()
     prefixes = set()
     while words and words[0] in _PREFIXES:
@@ -117,8 +117,9 @@ _INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.+)")
 
 
 def read_dump(dump: str) -> dict[int, list[str]]:
-    """Return the instructions of each line of the text that has a label, by line number. dump: by
-    objdump -t -d, of the text with labels."""
+    """Return the instructions that follow each label of the text, by the label's line number; -1:
+    those before the first label of a section. dump: what objdump -t -d prints of the text with
+    labels."""
     places = {}
     for match in _SYMBOL.finditer(dump):
         places[match[2], int(match[1], 16)] = int(match[3])
@@ -176,7 +177,8 @@ class Address:
 
 @dataclass
 class ReportedRange:
-    """Bytes whose access the compiler has instrumented: `terms` plus `first` to `end`."""
+    """Bytes whose access the compiler has instrumented, from `terms` + `first` to before `terms` +
+    `end`."""
 
     terms: tuple[tuple[object, int], ...]
     first: int
@@ -199,13 +201,14 @@ _PLAIN = re.compile(
 
 
 class Values:
-    """Symbolic values of the registers within a block; an unknown value is a term of its own."""
+    """Symbolic values of the registers within a basic block; an unknown value is a new term."""
 
     def __init__(self) -> None:
         self._number = 0
         self._known: dict[str, Address] = {}
 
     def forget(self, kept: frozenset[str] = frozenset()) -> None:
+        """Make all values unknown, except those of the registers `kept`."""
         self._known = {name: value for name, value in self._known.items() if name in kept}
 
     def fresh(self) -> Address:
@@ -237,7 +240,7 @@ class Values:
         return found
 
     def follow(self, name: str, operands: list[str]) -> None:
-        """Update the registers that an instruction changes; calls are not among them."""
+        """Update the registers that an instruction other than a call changes."""
         last = operands[-1] if operands else ""
         target = _REGISTER.fullmatch(last)
         value = None
@@ -268,7 +271,7 @@ def _operands(text: str | None) -> list[str]:
 
 
 def _memory_operand(operands: list[str]) -> str | None:
-    """Return the operand that names memory; None: there is none, or more than one."""
+    """Return the only operand that names memory; None: there is none, or more than one."""
     plain = (re.sub(r"\{[^}]*\}", "", operand) for operand in operands)
     found = [o.lstrip("*") for o in plain if o[0] not in "%$" or o.startswith(("%fs:", "%gs:"))]
     return found[0] if len(found) == 1 else None
@@ -289,7 +292,8 @@ def _is_in_frame(operand: str, has_frame: bool) -> bool:
 
 def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
     """Return the lines of a call that notes an access, which leave registers and flags as they are.
-    The kernel is compiled without a red zone. touch: the access, where it has a mask."""
+    The kernel has to be compiled without a red zone. touch: the access if it has a mask, else
+    None."""
     segment = operand.startswith("%fs:")
     place = operand.removeprefix("%fs:")
     if "%rsp" in place:
@@ -308,8 +312,12 @@ def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
 
 
 class Rewriting:
-    """The rewriting of one assembler text. unfollowed: accesses that can't be followed, as lines of
-    place, function and instruction, separated by tabs."""
+    """The rewriting of one assembler text.
+
+    Attributes:
+        unfollowed: accesses that can't be followed, as lines of place, function and instruction,
+            separated by tabs; complete once lines() has come to its end.
+    """
 
     def __init__(self, lines: list[str], instructions: dict[int, list[str]]) -> None:
         self._lines = lines
@@ -325,8 +333,8 @@ class Rewriting:
         self._without_frame = self._functions_without_frame()
 
     def _jump_targets(self) -> frozenset[str]:
-        """Return labels that code refers to, not debug information; remember those of the
-        compiler's constants."""
+        """Return the labels that code refers to, without those of debug information; remember the
+        labels of the compiler's constants."""
         found: set[str] = set()
         is_debug = is_constant = False
         for line in self._lines:
@@ -359,7 +367,7 @@ class Rewriting:
         self._reported.clear()
 
     def _note_place(self, line: str) -> bool:
-        """Take in a label or directive. Returns whether the line is one."""
+        """Take in a label, directive or other line without code. Returns whether it is one."""
         if label := _LABEL_LINE.match(line):
             if not label[1].startswith(".L"):
                 self._function = label[1]
@@ -379,8 +387,8 @@ class Rewriting:
         self.unfollowed.append(f"{self._where}\t{self._function}\t{name}")
 
     def _take_call(self, text: str) -> None:
-        """Take in a call: of ThreadSanitizer, an access that is instrumented; any other one may be
-        a synchronisation, after which accesses have to be instrumented anew."""
+        """Take in a call. One of ThreadSanitizer reports an access; any other one may synchronise
+        threads, after which accesses have to be reported anew."""
         reported = _REPORTING_CALL.match(text)
         address, size = self._values.value_of("rdi"), self._values.value_of("rsi")
         self._values.forget(_KEPT)
@@ -396,7 +404,8 @@ class Rewriting:
             self._reported.append(ReportedRange(address.terms, first, first + bytes_, is_write))
 
     def _was_reported(self, operand: str, touch: Touch) -> bool:
-        """Tell whether an access is instrumented; each instrumented byte counts for one access."""
+        """Tell whether an access is instrumented, and use up the reported bytes: each counts for
+        one access."""
         address = self._values.address(operand)
         if address is None or touch.is_atomic:
             return False
@@ -445,8 +454,9 @@ class Rewriting:
         return _call(operand, code)
 
     def _takes_assembler(self, number: int, line: str) -> bool:
-        """Tell whether a line is inline assembler of the kernel. It is accepted where it accesses
-        no memory, since it may tell the assembler more than is parsed here."""
+        """Tell whether a line is in inline assembler of the kernel. Such a line counts as not
+        followed unless it is code without access to memory: others may hold more than is parsed
+        here."""
         text = line.strip()
         if text in ("#APP", "#NO_APP"):
             self._is_in_assembler = text == "#APP"
@@ -464,6 +474,7 @@ class Rewriting:
         return True
 
     def lines(self) -> Iterator[str]:
+        """Yield the lines of the text with calls before accesses; can be done once."""
         for number, line in enumerate(self._lines):
             if self._takes_assembler(number, line) or self._note_place(line):
                 yield line
@@ -490,8 +501,8 @@ class Rewriting:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite a text. arguments: files TEXT DUMP NOTED UNFOLLOWED, the last two of which are
-    written."""
+    """Rewrite a text. arguments: paths TEXT DUMP NOTED UNFOLLOWED; the last two files are written.
+    Returns 0."""
     source, dump, target, unfollowed = map(Path, arguments)
     lines = source.read_text("latin-1").split("\n")
     rewriting = Rewriting(lines, read_dump(dump.read_text("latin-1")))

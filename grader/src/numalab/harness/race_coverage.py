@@ -2,7 +2,7 @@
 
 ThreadSanitizer observes accesses by code that compilers insert. Accesses without such code are
 searched for in the source that the compiler was given, and in what it made of it
-(common/cmake/compile_watched). A kernel that has some is not searched."""
+(common/cmake/compile_watched). A kernel that has such accesses is not searched for races."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ _ALLOWED = (
     r"|madvise|mlock|munlock|mbind|set_mempolicy|move_pages|memfd_create|shm_(?:open|unlink)|ftruncate"
     r"|shm(?:get|at|dt|ctl)|sched_\w+|pthread_\w+|numa_\w+|hwloc_\w+|sysconf|getpagesize|get[pt]id"
     r"|getcpu"
-    # Time, ends, and what is told to people.
+    # Time, ends, and output.
     r"|clock(?:_gettime)?|time|gettimeofday|usleep|nanosleep|sleep|abort|_?exit|_Exit|atexit|raise"
     r"|signal|__assert_fail|(?:v?f?printf|__v?f?printf_chk)|perror|f?puts|f?putc|putchar|fwrite"
     r"|fflush|fopen|fclose|open|close|write|pwrite(?:64)?|unlink|setenv|unsetenv|getenv"
-    # Processes and folders, of which others are told.
+    # Processes and folders.
     r"|exec\w{1,3}|v?fork|kill|system|p(?:open|close)|wait(?:pid)?|prctl|(?:open|close|read)dir"
     # Text that is read.
     r"|strn?len|strn?(?:case)?cmp|strr?chr|strstr|strc?spn|strpbrk|strerror|strn?dup|memr?chr|memcmp"
@@ -71,8 +71,8 @@ _ALLOWED = (
 
 
 def intercepted(defined: Iterable[str]) -> frozenset[str]:
-    """Return the library functions that ThreadSanitizer intercepts. defined: names that a program
-    with it defines."""
+    """Return the names of the library functions that ThreadSanitizer intercepts. defined: names
+    that a program with ThreadSanitizer defines."""
     found = set()
     for name in defined:
         for prefix in ("___interceptor_", "__interceptor_"):
@@ -83,9 +83,9 @@ def intercepted(defined: Iterable[str]) -> frozenset[str]:
 
 
 def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
-    """Return the first function, by name, whose stores can't be observed; None: there is none.
-    undefined: undefined symbols of a kernel's object. known: functions that are observed, besides
-    REDIRECTED."""
+    """Return the alphabetically first function whose stores can't be observed; None: there is none.
+    undefined: undefined symbols of a kernel's object. known: functions besides REDIRECTED that are
+    observed."""
     for name in sorted(undefined):
         plain = name.split("@")[0]
         in_c = plain.removesuffix("_")  # as Fortran calls it
@@ -100,8 +100,8 @@ def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
 # ---- instrumented kernels ------------------------------------------------------------
 
 
-# Of a preprocessed kernel. With MPI's header and some others it has half a megabyte. Each byte may
-# be a token, which takes a hundred.
+# Of a preprocessed kernel, at most. With MPI's header and some others it has half a megabyte. Each
+# byte may be a token, which takes a hundred bytes.
 _MOST_BYTES = 4 << 20
 
 
@@ -113,7 +113,8 @@ def search_complaint(
     Args:
         program: the kernel's program, next to which the build has left what it was made from.
         contract: the lab's header, whose functions are the kernel's or numalab's own.
-        notes_stores: there is also a program that notes stores, without ThreadSanitizer.
+        notes_stores: there is also a program that notes stores. It does not observe the functions
+            that ThreadSanitizer intercepts.
     """
     file = KERNEL_FILES[language]
     next_to = program.with_name
@@ -186,7 +187,7 @@ _ASM = frozenset({"asm", "__asm", "__asm__"})
 _QUALIFIERS = frozenset(
     {"volatile", "__volatile", "__volatile__", "inline", "__inline", "__inline__", "goto"}
 )
-# Attributes whose names are printed into the assembler text as they are.
+# Attributes whose arguments are printed into the assembler text as they are.
 _PRINTED = frozenset(
     f"{fence}{word}{fence}"
     for word in ("section", "alias", "ifunc", "weakref", "symver")
@@ -217,9 +218,9 @@ def text_complaint(text: str, is_all: bool) -> str | None:
 
     Args:
         text: a preprocessed kernel.
-        is_all: nothing else checks the assembler that remains in its functions. Otherwise only
-            assembler outside functions is checked here, since headers may have functions with
-            assembler that are never called.
+        is_all: check assembler within functions, too, since nothing else does. Otherwise only
+            assembler outside functions is checked: headers may have functions with assembler that
+            are never called.
     """
     tokens = list(_tokens(text))
     depth = 0
@@ -261,8 +262,8 @@ def _is_plain(name: str) -> bool:
 
 
 def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
-    """Tell whether assembler accesses no memory, or is only the name of a declaration. is_all: as
-    for text_complaint; otherwise what can only be within a function is accepted."""
+    """Tell whether the assembler at a token accesses no memory, or only names a declaration.
+    is_all: as for text_complaint; False: what can only be within a function is accepted."""
     first = index + 1
     while first < len(tokens) and tokens[first].text in _QUALIFIERS:
         first += 1
@@ -285,7 +286,7 @@ def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
 
 
 def _touches_nothing(words: str) -> bool:
-    """Tell whether instructions access no memory. words: assembler as it is in a literal of C."""
+    """Tell whether instructions access no memory. words: assembler, escaped as in a C literal."""
     parts = (part.strip() for part in re.split(r"\\n|\\t|;", words))
     return all(_HARMLESS.fullmatch(part) for part in parts if part)
 
@@ -317,8 +318,8 @@ _WRITE_A_LOOP = (
 
 
 def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str | None:
-    """Return a sentence on a call whose stores can't be observed; None: there is none. symbols: of
-    a kernel; known: as for unseen_call."""
+    """Return a sentence on a call whose stores can't be observed; None: there is none. symbols: the
+    kernel's; known: as for unseen_call."""
     call = unseen_call((name for name in symbols.undefined if not is_instrumented(name)), known)
     if call is None:
         return None
@@ -330,7 +331,7 @@ def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str |
 
 def unfollowed_complaint(unfollowed: str, file: str) -> str | None:
     """Return a sentence on the first access that can't be followed; None: there is none.
-    unfollowed: lines of noted_accesses.py."""
+    unfollowed: lines as noted_accesses.py writes them."""
     for line in unfollowed.splitlines():
         where, function, instruction = (*line.split("\t"), "", "")[:3]
         place = where or file

@@ -31,15 +31,15 @@ LOAD_PROFILE = (
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to do to have a sandbox."""
+    """What a user has to do to have a sandbox."""
 
-    words: str  # go on from "to have one,"
+    words: str  # continue a sentence after "to have one,"
     command: str = ""  # the command that does it; empty: there is none
 
 
 def remedy_where_refused(root: Path = Path("/")) -> Remedy:
-    """Return the remedy for a user who may not make user namespaces. root: of the file system, in
-    tests another."""
+    """Return the remedy for a user who may not make user namespaces. root: of the file system;
+    tests have another one."""
 
     def setting(name: str) -> str | None:
         return read_text(root / "proc/sys" / name.replace(".", "/"))
@@ -79,37 +79,37 @@ REMEDY_MISSING = (
     "install the package bubblewrap (./numalab setup does where it can), or ask your "
     "administrator for it"
 )
-# Folders in memory, which count as nobody's: large enough for honest use.
+# Sizes of folders in memory, which count for no process; large enough for honest use.
 TMP_BYTES = 16 << 20
 COMPILER_TMP_BYTES = 256 << 20
 SHARED_BYTES = 64 << 20
-SHARED_BYTES_A_CORE = 16 << 20  # more for each: ranks share memory
-COVER_BYTES = 1 << 20  # of what lies over a folder that is not seen
+SHARED_BYTES_A_CORE = 16 << 20  # added for each PU, since ranks share memory
+COVER_BYTES = 1 << 20  # of an empty folder that covers a hidden one
 _PROBE_LIMIT_S = 20
 
-# Of the system: where distributions keep programs and libraries. Not all are everywhere.
+# Where distributions keep programs and libraries. No distribution has all of these.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
-# By which a site's modules tell of their programs and libraries.
+# Variables by which a site's modules say where their programs and libraries are.
 _PATHS = ("LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "COMPILER_PATH")
-# And above which conda's and Spack's lie.
+# Variables with folders above those of conda's and Spack's programs and libraries.
 _PREFIXES = ("CMAKE_PREFIX_PATH", "CONDA_PREFIX")
-# What a compiler gets of the environment beside them.
+# Variables that a compiler gets in addition.
 _COMPILER_VARIABLES = ("PATH", "GCC_EXEC_PREFIX")
 
 
 @dataclass(frozen=True)
 class NoSandbox:
-    """Why there is no sandbox on this machine, and what would help: in words, and a command if
-    there is one."""
+    """The reason why there is no sandbox on this machine, and what would help."""
 
-    why: str
-    remedy: str
-    command: str = ""
+    why: str  # the reason, without a full stop
+    remedy: str  # what to do
+    command: str = ""  # the command that does it; empty: there is none
 
     @property
     def advice(self) -> str:
-        """Return remedy and command as the end of a text; a full stop follows words, no command."""
+        """Return remedy and command as the end of a text, with a full stop unless it ends with the
+        command."""
         return f"{self.remedy} {self.command}" if self.command else f"{self.remedy}."
 
 
@@ -122,7 +122,7 @@ class Sandbox:
     launcher: Path  # the shell script that runs a compiler in the sandbox of compiler_environment()
     # Folders outside the system's that are visible, of compilers and libraries.
     roots: tuple[str, ...] = ()
-    hidden: tuple[Path, ...] = ()  # folders that are not visible, wherever they are
+    hidden: tuple[Path, ...] = ()  # folders that are not visible, even below visible ones
 
     def _covered(self) -> list[str]:
         """Return the hidden folders below visible ones, which an empty folder has to cover."""
@@ -156,12 +156,13 @@ class Sandbox:
             *self._words(TMP_BYTES, shared_bytes),
             # In /proc the system can be changed by root, which the grader may be.
             "--proc", "/proc", "--remount-ro", "/proc",
-            # Runtimes look there where PUs and NUMA nodes are.
+            # Runtimes read there where PUs and NUMA nodes are.
             "--ro-bind", "/sys", "/sys",
         ]  # fmt: skip
 
     def monitor_options(self) -> list[str]:
-        """Return the monitor's options; it adds what a worker needs, and the worker's program."""
+        """Return the options by which the monitor starts workers in the sandbox. The monitor adds
+        what a worker needs, and the worker's program."""
         shared_bytes = SHARED_BYTES + SHARED_BYTES_A_CORE * (os.cpu_count() or 1)
         words = [*self._words_to_run(shared_bytes), "--chdir", "/tmp"]
         return [
@@ -170,8 +171,8 @@ class Sandbox:
         ]  # fmt: skip
 
     def tool_command(self, command: Sequence[str], files: Sequence[Path]) -> list[str]:
-        """Return the command that runs a tool of the system on untrusted files, which are the only
-        ones it sees."""
+        """Return the command that runs a system's tool on untrusted files in the sandbox. files:
+        added to what is visible there; `command` has to name them itself."""
         return [
             *self._words(TMP_BYTES, TMP_BYTES), "--clearenv",
             *(word for file in files for word in ("--ro-bind", str(file), str(file))),
@@ -196,8 +197,8 @@ class Sandbox:
 
 
 def hidden_folders(installation: Installation) -> list[Path]:
-    """Return folders that are visible to no kernel, compiler of one or virtual machine: numalab's
-    own, the first of them its root, and its user's."""
+    """Return the folders that no kernel, compiler of a kernel or virtual machine may see: numalab's
+    own, its root first, and its user's. Links in their paths are resolved."""
     origin = (
         () if installation.origin is None else (installation.origin, installation.origin / "build")
     )
@@ -229,8 +230,9 @@ def _is_below(path: Path, folders: Sequence[str | Path]) -> bool:
 
 def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Path) -> list[str]:
     """Return folders outside the system's that compilers, MPI's launcher and libraries need: the
-    parent of each program's bin/, and those that modules name in `environment`. hidden: a folder
-    that is never among them, nor are its parents: numalab with its solutions."""
+    parent of each program's bin/, and those that modules name in `environment`. hidden: numalab's
+    root with its solutions; it, folders in it and folders that contain it or the user's home folder
+    are never among them."""
     found = []
     for program in programs:
         place = shutil.which(program)
@@ -259,7 +261,7 @@ def _refused(why: str) -> NoSandbox:
 
 
 def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
-    """Return the sandbox, once a trial has shown that it works, or why there is none. numalab need
+    """Return the sandbox, after a trial has shown that it works, or why there is none. numalab need
     not be built yet."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:

@@ -34,8 +34,8 @@ _UNDEFINED = 0
 
 
 def read_symbols(path: Path) -> Symbols:
-    """Return the symbols of a 64-bit little-endian ELF object; NONE for any other or missing file.
-    A compiler wrote it from untrusted input, so no number in it is trusted."""
+    """Return the global symbols of a 64-bit little-endian ELF object; NONE for any other or missing
+    file. A compiler made it from untrusted input, so no number in it is trusted."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -118,28 +118,29 @@ _NOT_TO_ASK = (
     ),
 )
 
-# What compilers put in for ThreadSanitizer: accesses, entries of functions, atomic operations.
+# Functions that compilers call for ThreadSanitizer: at accesses, function entries and atomics.
 _INSTRUMENTED = re.compile(
     r"__tsan_(?:init|func_(?:entry|exit)|vptr_(?:read|update)|mem(?:cpy|move|set)"
     r"|(?:unaligned_|volatile_|unaligned_volatile_)?(?:read|write|read_write)(?:1|2|4|8|16)(?:_pc)?"
     r"|(?:read|write)_range(?:_pc)?"
     r"|atomic(?:8|16|32|64|128)_\w+|atomic_(?:thread|signal)_fence)"
-    r"|numalab_note_access"  # for what they put in nothing for (noted_accesses.py)
+    r"|numalab_note_access"  # at accesses that compilers don't instrument (noted_accesses.py)
 )
 
 
 def is_instrumented(name: str) -> bool:
-    """Tell whether a compiler calls a function by itself, to instrument the kernel."""
+    """Tell whether compilers call a function of this name by themselves, to instrument a kernel."""
     return _INSTRUMENTED.fullmatch(name) is not None
 
 
-# Of MPI's older Fortran bindings, which tell some constants by where a common block is: so kernel
-# and library share it (common/cmake/isolate).
+# Common blocks of MPI's older Fortran bindings, which recognise some constants by their address. So
+# kernel and library share these blocks (common/cmake/isolate).
 _SHARED_BLOCKS = re.compile(r"mpi(?:fcmb|priv)\w_|mpi_fortran_\w+_")
 
 
 def not_isolated(isolated: Symbols, contract: Sequence[str]) -> list[str]:
-    """Return what an isolated object defines globally besides its contract's functions."""
+    """Return the names, sorted, that an isolated object defines globally besides its contract's
+    functions and MPI's common blocks. contract: names of the functions."""
     others = isolated.defined - set(contract)
     return sorted(name for name in others if not _SHARED_BLOCKS.fullmatch(name))
 
@@ -154,7 +155,7 @@ def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str
 
 def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str | None:
     """Return a sentence on the first name that a kernel must not define or use; None: there is
-    none. contract: names of its functions."""
+    none. file: the kernel's name; contract: names of its functions, which it may define."""
     defined = _first(symbols.defined - set(contract), _NOT_TO_DEFINE)
     if defined:
         name, owner = defined
@@ -167,8 +168,8 @@ def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str
 
 
 def instrumented_complaint(symbols: Symbols, file: str) -> str | None:
-    """Return the same for a kernel that was instrumented to search for data races, in which the
-    compiler itself calls ThreadSanitizer. It is checked once more since its source can be written
-    to be another program then."""
+    """Return names_complaint for a kernel that was instrumented to search for data races, in which
+    the compiler itself calls ThreadSanitizer. Such a kernel is checked, too, since its source can
+    be written to be a different program when it is instrumented."""
     own = frozenset(name for name in symbols.undefined if not is_instrumented(name))
     return names_complaint(Symbols(symbols.defined, own), file, ())

@@ -3,8 +3,8 @@
 
 An export may be untrusted. Python's XML reader reads it first, in a process of its own; hwloc gets
 a new file with its elements and attributes only. So there are no declarations and comments, on
-which hwloc's own small reader fails, that of libraries without libxml2. The program runs with
-limits, and without hwloc's variables.
+which the small reader of hwloc libraries without libxml2 fails. The program runs with limits, and
+without hwloc's variables.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIMITS = ToolLimits(
 )
 EXPORT_FOR_2 = "export it on the machine in the form of hwloc 2: lstopo --of v2xml node.xml"
 SYNTAX = 'it is written like "pack:2 numa:4 l3:2 core:8 pu:2"; see the manual of hwloc, man 7 hwloc'
-# Has the number of some type of objects, and only characters of a description.
+# A text with the number of some type of objects, and only characters of a description.
 _SYNTHETIC = re.compile(
     r"(?=[\s\[(]*[A-Za-z])(?=.*[A-Za-z][A-Za-z0-9]*:\d)[\w\s:()\[\]=,.*+-]+", re.ASCII
 )
@@ -56,14 +56,16 @@ def is_probably_synthetic(text: str) -> bool:
 
 
 def build_reader(installation: Installation) -> None:
-    """Build the program. The caller holds the build folder's lock. Raises NumalabError."""
+    """Build the program that reads topologies. The caller holds Installation.lock. Raises UserError
+    (nothing can be built in the build folder) and NumalabError."""
     configure(installation)
     build_targets(installation, [installation.describe_topology.name])
 
 
 def export_in(installation: Installation, path: Path) -> HwlocExport:
-    """Read an XML export of hwloc; the program is built. Raises UserError where it can't be read,
-    and NumalabError."""
+    """Read an XML export of hwloc. build_reader must have been called. Raises UserError where the
+    export can't be read, NumalabError where the program can't be run, and OSError where no process
+    can be started to parse the file."""
     root = _root(path)
     version = shown(root.get("version", "1.0"))  # hwloc 1 wrote none
     with tempfile.NamedTemporaryFile("w", suffix=".xml", encoding="utf-8") as file:
@@ -90,8 +92,8 @@ def export_in(installation: Installation, path: Path) -> HwlocExport:
 
 
 def export_of_synthetic(installation: Installation, text: str) -> HwlocExport:
-    """Read a synthetic description; the program is built. Raises UserError where hwloc can't, and
-    NumalabError."""
+    """Read a synthetic description. build_reader must have been called. Raises UserError where
+    hwloc can't make a machine of it, and NumalabError where the program can't be run."""
     if len(text) > LONGEST_SYNTHETIC or not text.isprintable():
         raise UserError(
             f"a synthetic description has at most {LONGEST_SYNTHETIC:,} characters, in one line; "
@@ -122,7 +124,7 @@ def _root(path: Path) -> ElementTree.Element:
         root = xml.parsed(content)
     except Unreadable as error:
         raise UserError(f"{path}: this is no export of hwloc: {error}; {ANEW}") from error
-    except (ExpatError, LookupError, ValueError) as error:  # or an encoding that nobody knows
+    except (ExpatError, LookupError, ValueError) as error:  # or its encoding is not known
         line = f":{error.lineno}" if isinstance(error, ExpatError) else ""
         text = content[:LONGEST_SYNTHETIC].decode(errors="replace")
         if "<" not in text and is_probably_synthetic(text):
@@ -164,7 +166,7 @@ def _written(element: ElementTree.Element) -> Iterator[str]:
 
 def _run(installation: Installation, kind: str, source: str) -> tuple[int, str]:
     """Run the program. Returns its exit code, -1 where it took too long, and its output: JSON in
-    the last line, or complaints."""
+    the last line, or complaints. kind: "xml" or "synthetic". Raises NumalabError."""
     verbose = {"HWLOC_XML_VERBOSE": "1", "HWLOC_SYNTHETIC_VERBOSE": "1", "HWLOC_HIDE_ERRORS": "2"}
     try:
         return tools.run_limited(
@@ -186,7 +188,8 @@ def _read(output: str, what: str) -> HwlocExport:
 
 
 def _why(code: int, output: str) -> str:
-    """Return why hwloc refuses a description, to follow a sentence: its first message."""
+    """Return the end of a sentence with hwloc's reason to refuse a description: its first message
+    that says something; may be empty."""
     if code < 0 or code > 1:
         return " within the limits on time and memory, or it can't bear it"
     lines = [line.strip() for line in output.splitlines()]

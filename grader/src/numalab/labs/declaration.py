@@ -30,20 +30,20 @@ from numalab.toml_files.tables import Table, parse_table, read_table
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
-NUMACTL = "NUMACTL"  # the only variable of a policy file
+NUMACTL = "NUMACTL"  # the only variable that a policy file sets
 DECLARATION = "lab.toml"  # in a lab's grading/
 FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
 
 Kind = Literal["correctness", "evidence", "timing"]
 KINDS: tuple[Kind, ...] = ("correctness", "evidence", "timing")
 
-# How many times as fast as the solution a kernel may be before an instructor has to look at it,
+# How many times as fast as the solution a kernel may be before an instructor has to check it,
 # where a lab says nothing else. A kernel that moves all bytes of arrays larger than the caches is
 # limited by the memory's rate, which the solution uses with all cores. Stores that bypass the
 # caches save a quarter of the bytes, and the solution's placement can't be bettered.
 PLAUSIBLE_UP_TO = 4.0
 
-SINGLE_NODE = "one NUMA node"  # on which the slow one of two timed placements has all threads
+SINGLE_NODE = "one NUMA node"  # which has all threads in the slow one of two timed placements
 
 VARIANT_ENDING = "_variant"  # of a variant's name, after its lab's
 
@@ -77,23 +77,30 @@ FILE_KINDS: dict[str, FileKind] = {
 
 
 def kind_of_goal(goal: str) -> FileKind:
-    """Return the kind of a file with a goal. A goal that is not in FILE_KINDS is of a file with
-    answers, which labs register (seeded_answers.py)."""
+    """Return the kind of the files that have a goal. Goals that are not in FILE_KINDS are those of
+    files with answers, which labs register (seeded_answers.py)."""
     return FILE_KINDS.get(goal, "answers")
 
 
 @dataclass(frozen=True)
 class HandedFile:
-    """A file that is handed in with the kernel. By its kind, a placement (.env) says where threads
-    go, a policy (.env) where memory goes in numactl's words, groups (.toml) which PUs and NUMA
-    nodes control groups get, a launch (.toml) where ranks go, a prediction (.toml) what messages
-    take, answers (.toml) what a lab asks about, and a model (.toml) what loops take."""
+    """A file that is handed in with the kernel.
+
+    By its kind it says
+    - placement (.env): where threads go,
+    - policy (.env): where memory goes, in numactl's words,
+    - groups (.toml): which PUs and NUMA nodes control groups get,
+    - launch (.toml): where ranks go,
+    - prediction (.toml): how long messages take,
+    - answers (.toml): what a lab asks about,
+    - model (.toml): how long loops take.
+    """
 
     name: str  # the file's name
-    goal: str  # what it is for, a key of FILE_KINDS or of a lab's answer files
-    variables: tuple[str, ...]  # that a placement or policy may set
+    goal: str  # what it has to reach, a key of FILE_KINDS or of seeded_answers.answer_files()
+    variables: tuple[str, ...]  # that a placement or policy may set; else empty
     runtimes: tuple[str, ...]  # OpenMP runtimes on which a placement has to reach its goal
-    seed: int | None = None  # of what answers have to be about; None: any
+    seed: int | None = None  # the seed that answers have to be about; None: any
 
     @property
     def kind(self) -> FileKind:
@@ -102,8 +109,8 @@ class HandedFile:
 
 @dataclass(frozen=True)
 class TimedPlacements:
-    """Timing compares placements of numalab's program: numalab's own of one team on one NUMA node
-    and on all (judging/thread_goals.py), and that of a file that is handed in."""
+    """Placements of numalab's program that are timed and compared: a team on one NUMA node, the
+    team on all of them (judging/thread_goals.py), and the placement of a file that is handed in."""
 
     file: HandedFile
 
@@ -116,8 +123,8 @@ class Criterion:
     kind: Kind  # "correctness", "evidence" or "timing"
     rule: str  # the name of the rule that judges it
     part: str | None  # the kernel that it is about; None: all of the lab
-    points: int  # that it earns
-    # at_least, at_most: a value passes that is not below, or not above; None: no bound.
+    points: int  # that it earns if it passes
+    # at_least, at_most: bounds on the value, which itself may be reached; None: there is none.
     at_least: float | None
     at_most: float | None
     needs_numa_nodes: int  # how many NUMA nodes a machine must have to show it
@@ -128,11 +135,11 @@ class Criterion:
     # It is graded on the lab's virtual machines, too, whatever this machine shows.
     on_machines: bool
     file: HandedFile | None  # the file that it is about; None: a kernel
-    # Path of a launch file of numalab's, in the lab's folder. Timing then compares numalab's
-    # program under that one, the solution's and the student's.
+    # Path of a slow launch file of numalab's, in the lab's folder. Timing then compares numalab's
+    # program under that file, the solution's and the student's; None: no launches are compared.
     slow: str | None
     kit_writes_first: bool  # numalab writes the pages first, and only their use is the student's
-    whole_team: bool  # as many threads as numalab asks for have to use the pages
+    whole_team: bool  # as many threads as numalab starts have to use the pages
     # How many times as fast as the solution a kernel may be before its points wait for an
     # instructor.
     plausible_up_to: float = PLAUSIBLE_UP_TO
@@ -145,7 +152,7 @@ class Criterion:
     @property
     def required_share(self) -> float | None:
         """Return the share of the solution's speed, or the reference loop's, that an efficiency
-        needs."""
+        needs; None: the criterion has no bound."""
         of_reference = self.at_least_of_lightspeed
         return self.at_least if of_reference is None else of_reference
 
@@ -165,7 +172,7 @@ class Lab:
     mpi: bool  # its kernels run as ranks of an MPI job
     # Parts that numalab's own kernel runs, judged whatever the student's is like.
     kit_parts: tuple[str, ...]
-    # How the ranks of other parts are started where they are timed; None: not so.
+    # How the ranks of other parts are started where they are timed; None: they have no launch.
     launch: Policy | None
     repetition: str  # what is timed at once, in the lab's words
     timed_placements: TimedPlacements | None  # placements that are timed; None: kernels are
@@ -187,6 +194,7 @@ class Lab:
 
     @property
     def number(self) -> str:
+        """Return the lab's number as its name has it, such as "01"."""
         return self.name.split("_")[0]
 
     @property
@@ -200,12 +208,12 @@ class Lab:
 
     @property
     def called(self) -> str:
-        """Return what names the lab on a command line."""
+        """Return the words that name the lab on a command line."""
         return f"{self.number} --variant" if self.is_variant else self.number
 
     @property
     def own_place(self) -> str:
-        """Return the path of a learner's files from the top of their folder."""
+        """Return the path of the user's files, from the folder in which the user works."""
         return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
     @property
@@ -216,7 +224,7 @@ class Lab:
     @property
     def parts(self) -> tuple[str | None, ...]:
         """Return the kernels that are judged separately, in the order of the criteria; (None,)
-        where there is one."""
+        where the lab has only one."""
         named = dict.fromkeys(c.part for c in self.criteria if c.part is not None)
         return tuple(named) or (None,)
 
@@ -226,7 +234,7 @@ class Lab:
         return tuple(part for part in self.parts if part not in self.kit_parts)
 
     def criteria_of(self, part: str | None) -> tuple[Criterion, ...]:
-        """Return the criteria of a part, and those of all parts."""
+        """Return the criteria of a part, and those that are about all parts."""
         return tuple(c for c in self.criteria if c.part in (None, part))
 
     @property
@@ -235,7 +243,7 @@ class Lab:
         return tuple(dict.fromkeys(c.file for c in self.criteria if c.file is not None))
 
     def part_of(self, file: HandedFile) -> str | None:
-        """Return the part whose criteria are about a file."""
+        """Return the part of the first criterion about a file of `files`; None: all parts."""
         return next(c.part for c in self.criteria if c.file == file)
 
     def reference_loop_of(self, part: str | None) -> ReferenceLoop | None:
@@ -248,8 +256,8 @@ class Lab:
         return loop is not None and loop.has_probe
 
     def launch_of(self, part: str | None) -> HandedFile:
-        """Return the launch file that is handed in for a part, which is compared with numalab's
-        slow launch. Raises NumalabError where there is not exactly one."""
+        """Return the launch file that is handed in for a part, and compared with numalab's slow
+        launch. Raises NumalabError where there is not exactly one."""
         files = {
             c.file for c in self.criteria if c.part == part and c.file and c.file.kind == "launch"
         }
@@ -347,13 +355,13 @@ def _accept(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 
 def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _accept) -> Lab:
-    """Read lab.toml and the hints of a lab. Raises NumalabError with the place of a mistake.
+    """Read lab.toml and the hints of a lab. Raises NumalabError, with the place of a mistake.
 
     Args:
         folder: of the lab.
         text: of lab.toml; None: that of the file.
-        check: raises NumalabError where a criterion lacks what its rule needs; judging/rules.py
-            loads labs with one.
+        check: raises NumalabError where a criterion lacks what its rule needs. judging/rules.py
+            loads labs with such a check; by default nothing is checked.
     """
     path = folder / GRADING / DECLARATION
     if text is None:
@@ -436,18 +444,19 @@ def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
 
 
 def lab_names(root: Path) -> list[str]:
-    """Return the names of all labs below numalab's root, in order."""
+    """Return the names of all labs below numalab's root, sorted."""
     return sorted(path.parents[1].name for path in root.glob(f"labs/*/{GRADING}/{DECLARATION}"))
 
 
 def load_labs(root: Path, check: CheckCriterion = _accept) -> dict[str, Lab]:
-    """Return all labs by name, in order. check: as for load_lab. Raises NumalabError."""
+    """Return all labs by name, sorted. check: as for load_lab. Raises NumalabError."""
     return {name: load_lab(root / "labs" / name, check=check) for name in lab_names(root)}
 
 
 def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
-    """Return the named labs; all where no name is given. names: names, numbers ('1', '01') or
-    paths. Raises UserError."""
+    """Return the named labs, each once, in the order of the names; all where no name is given.
+    names: names with or without number, numbers ('1', '01') or paths. Raises UserError for a name
+    of no lab."""
     chosen = []
     for name in names:
         name = Path(name.rstrip("/")).name

@@ -9,23 +9,24 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-LONGEST_FORMULA = 200
+LONGEST_FORMULA = 200  # characters
 _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 
 
 class BadFormula(ValueError):
-    """A formula that can't be used; the text says why and what to write."""
+    """A formula that can't be used; the message says why, and what to write."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """What a formula may have: names of values, and functions, of min and max."""
+    """What a formula may consist of."""
 
-    names: tuple[str, ...]
-    functions: tuple[str, ...] = ()
+    names: tuple[str, ...]  # of values, two or more
+    functions: tuple[str, ...] = ()  # of "min" and "max"
 
     @property
     def allowed(self) -> str:
+        """Return what a formula can have, in words for messages."""
         calls = "".join(f"{name}(,), " for name in self.functions)
         names = f"{', '.join(self.names[:-1])} and {self.names[-1]}"
         return f"numbers, + - * / ( ), {calls}and the names {names}"
@@ -33,27 +34,27 @@ class Language:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula that was read. text: as it was written, without blanks around it."""
+    """A formula that was parsed."""
 
-    text: str
+    text: str  # as it was written, without blanks around it
     language: Language
     tree: ast.expr
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names of values in the formula."""
+        """Return the names of values that the formula uses."""
         names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
         return frozenset(names - set(self.language.functions))
 
     def value(self, values: Mapping[str, float]) -> float:
-        """Evaluate the formula. values: of all of the language's names. The result may be infinite
-        or NaN. Raises BadFormula."""
+        """Evaluate the formula. values: by name, of all of the language's names. The result may be
+        infinite or NaN. Raises BadFormula, as where it divides by 0."""
         return _evaluated(self.tree, values, self.language)
 
 
 def read_formula(text: str, language: Language, tried: Mapping[str, float]) -> Formula:
-    """Parse a formula. tried: possible values of all names, for which it is evaluated once. Raises
-    BadFormula."""
+    """Parse a formula. tried: possible values of all names, with which it is evaluated once to find
+    mistakes. Raises BadFormula."""
     text = text.strip()
     if len(text) > LONGEST_FORMULA:
         raise BadFormula(f"the formula is longer than {LONGEST_FORMULA} characters")

@@ -3,9 +3,10 @@
 CORE_GOALS are placements on cores of one machine, which get one thread each: words such as `spread`
 don't reach them, a list of PUs does. JOB_NODES are the NUMA nodes that a job's control group has to
 have for itself. NODES, OWNERS and POLICY_NODES say where memory has to be. In lab 05 the pages of a
-table alternate over all NUMA nodes on which threads run, and each part of the blocks is on the node
-of the thread with its number. In a variant the table goes to some of these nodes, in runs of pages,
-the blocks go to other threads, and the table of the unchanged program to nodes by their numbers.
+table alternate over all NUMA nodes on which threads run, and each part of the blocks is on the NUMA
+node of the thread with its number. In a variant the table goes to some of these NUMA nodes, in runs
+of pages, the blocks go to other threads' NUMA nodes, and the table of the unchanged program goes to
+given NUMA nodes.
 """
 
 from __future__ import annotations
@@ -80,13 +81,13 @@ CORE_GOALS: Mapping[str, Callable[[Structure], list[Pus]]] = {
 
 
 def goal_cores(goal: str, structure: Structure) -> list[Pus]:
-    """Return the PUs of each core that gets a thread."""
+    """Return the PUs of each core that gets a thread. goal: a key of CORE_GOALS."""
     return CORE_GOALS[goal](structure)
 
 
 def places_text(goal: str, structure: Structure) -> str:
-    """Return a value of OMP_PLACES that reaches a goal with OMP_PROC_BIND=close: a place per
-    core."""
+    """Return a value of OMP_PLACES, with a place per core, that reaches a goal of CORE_GOALS with
+    OMP_PROC_BIND=close."""
     lists = (",".join(map(str, sorted(core))) for core in goal_cores(goal, structure))
     return ",".join(f"{{{pus}}}" for pus in lists)
 
@@ -94,8 +95,8 @@ def places_text(goal: str, structure: Structure) -> str:
 # ---- control groups ------------------------------------------------------------------------------
 
 
-# A job's nodes, of the NUMA nodes with PUs in order. Each goal leaves at least one to other
-# programs where there are two or more.
+# Returns a job's NUMA nodes, by the goal; takes the NUMA nodes that have PUs, in order. Each goal
+# leaves at least one to other programs where there are two or more.
 JOB_NODES: Mapping[str, Callable[[Sequence[int]], Sequence[int]]] = {
     "job_on_last_node": lambda nodes: nodes[-1:],
     "job_on_first_node": lambda nodes: nodes[:1],
@@ -106,11 +107,12 @@ JOB_NODES: Mapping[str, Callable[[Sequence[int]], Sequence[int]]] = {
 
 
 def nodes_with_pus(topology: Topology) -> tuple[int, ...]:
-    """Return the NUMA nodes that have PUs, in order."""
+    """Return the numbers of the NUMA nodes that have PUs, in order."""
     return tuple(sorted(set(topology.numa_node.values())))
 
 
 def nodes_of_job(goal: str, topology: Topology) -> frozenset[int]:
+    """Return the NUMA nodes that a job has to have for itself. goal: a key of JOB_NODES."""
     return frozenset(JOB_NODES[goal](nodes_with_pus(topology)))
 
 
@@ -122,7 +124,7 @@ def pus_of_nodes(nodes: Iterable[int], topology: Topology) -> frozenset[int]:
 # ---- memory --------------------------------------------------------------------------------------
 
 
-# The nodes of the table, of the NUMA nodes on which threads run, in order.
+# Returns the NUMA nodes of the table; takes those on which threads run, in order.
 NODES: Mapping[str, Callable[[Sequence[int]], Sequence[int]]] = {
     "all": lambda nodes: nodes,
     "upper_half": lambda nodes: nodes[len(nodes) - len(nodes) // 2 :],
@@ -130,7 +132,8 @@ NODES: Mapping[str, Callable[[Sequence[int]], Sequence[int]]] = {
     "every_second": lambda nodes: nodes[1::2],
 }
 
-# The thread that owns a part of an array, of as many threads as there are parts.
+# Returns the thread that owns a part of an array; takes the numbers of the part and of parts, which
+# is that of threads, too.
 OWNERS: Mapping[str, Callable[[int, int], int]] = {
     "same": lambda part, parts: part,
     "reversed": lambda part, parts: parts - 1 - part,
@@ -140,7 +143,7 @@ OWNERS: Mapping[str, Callable[[int, int], int]] = {
 }
 
 # NUMA nodes over which a table alternates under a policy file, by its goal; None: all that have
-# processors, and of the others those that the file names.
+# PUs, and of the others those that the file names.
 POLICY_NODES: Mapping[str, tuple[int, ...] | None] = {
     "interleaved": None,
     "interleaved_on_0_and_1": (0, 1),
@@ -152,12 +155,12 @@ POLICY_NODES: Mapping[str, tuple[int, ...] | None] = {
 class PlacingGoal:
     """Where a kernel has to place memory."""
 
-    nodes: str = "all"  # a key of NODES: nodes of the table
-    run_pages: int = 1  # pages of the table that are together on one node
-    owner: str = "same"  # a key of OWNERS: thread on whose node each part of the blocks is
+    nodes: str = "all"  # a key of NODES: the table's NUMA nodes
+    run_pages: int = 1  # adjacent pages of the table that are on the same NUMA node
+    owner: str = "same"  # a key of OWNERS: the thread with each part of the blocks on its NUMA node
 
     def nodes_of(self, team: Sequence[int]) -> tuple[int, ...]:
-        """Return the NUMA nodes of the table. team: nodes on which threads run, in order."""
+        """Return the table's NUMA nodes. team: the NUMA nodes on which threads run, in order."""
         return tuple(NODES[self.nodes](team))
 
 

@@ -1,4 +1,4 @@
-"""Read the file in which a student gives PUs and memory to two control groups, `job` and `others`.
+"""Parse the file in which a student gives PUs and memory to two control groups, `job` and `others`.
 Pure functions.
 
     [job]
@@ -34,30 +34,30 @@ _NODE = re.compile(r"node\s*:\s*(first|last|\d{1,4})", re.ASCII)
 
 
 class BadGroups(ValueError):
-    """A file that can't be used, or has no meaning on a machine; the text says why."""
+    """A file that can't be used, or has no meaning on a machine; the message says why."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A term of a set: `all`; a node by its number, "first" or "last"; or numbers."""
+    """A term of a set, of which one field is given."""
 
-    is_all: bool = False
-    node: str = ""
-    numbers: tuple[int, ...] = ()
+    is_all: bool = False  # `all`
+    node: str = ""  # what follows `node:`: a number, "first" or "last"
+    numbers: tuple[int, ...] = ()  # numbers as Linux has them
 
 
 @dataclass(frozen=True)
 class NumberSet:
-    """A set as it was written. but: terms that are left out of it."""
+    """A set of PUs or NUMA nodes, as it was written."""
 
     text: str
     terms: tuple[Term, ...]
-    but: tuple[Term, ...]
+    but: tuple[Term, ...]  # terms that are left out of the set
 
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """The keys of one control group; None: it is left out."""
+    """The values for one control group; None: the key is left out."""
 
     cpus: NumberSet | None = None
     mems: NumberSet | None = None
@@ -70,12 +70,14 @@ class GroupSettings:
 
 @dataclass(frozen=True)
 class GroupFile:
+    """What a file sets for each control group."""
+
     job: GroupSettings = GroupSettings()
     others: GroupSettings = GroupSettings()
 
 
 def read_group_file(text: str) -> GroupFile:
-    """Parse a file. Raises BadGroups."""
+    """Parse the file's text. Raises BadGroups."""
     top = parse_table(text, "", BadGroups, GROUPS, _EXAMPLE)
     groups = []
     for table in (top.table(name, KEYS) for name in GROUPS):
@@ -98,7 +100,7 @@ def _set(table: Table, key: str) -> NumberSet | None:
 
 
 def _terms(text: str) -> Iterable[Term]:
-    """Raises BadList."""
+    """Yield the terms of a text, which commas separate. Raises BadList."""
     for part in text.split(","):
         word = part.strip()
         node = _NODE.fullmatch(word)
@@ -116,8 +118,9 @@ def _terms(text: str) -> Iterable[Term]:
 
 
 def numbers_of(numbers: NumberSet, key: str, topology: Topology) -> frozenset[int]:
-    """Return PUs for the key `cpus`, NUMA nodes for `mems`. Numbers that the machine lacks are
-    among them: Linux refuses those. Raises BadGroups for a node by a word that it lacks."""
+    """Return the numbers of a set: PUs for the key `cpus`, NUMA nodes for `mems`. Plain numbers
+    that the machine lacks are among them, since Linux refuses those. Raises BadGroups for `node:N`
+    where the machine has no such NUMA node with PUs."""
     named = _union(numbers.terms, key, topology)
     return named - _union(numbers.but, key, topology)
 
@@ -146,7 +149,7 @@ def _listed(nodes: Sequence[int]) -> str:
 
 
 def settings(groups: GroupFile, topology: Topology) -> list[tuple[str, str, str]]:
-    """Return group, key and value of each setting, as Linux takes them on a machine. Raises
+    """Return (group, key, value) of each setting, as Linux takes it on a machine. Raises
     BadGroups."""
     found = []
     for name in GROUPS:

@@ -1,10 +1,10 @@
 """Parse the hints of a lab: a ladder for each of its tasks, the weakest hint first.
 
-Authors write them in hints.md of the lab's grading/. A heading begins a task's ladder,
-`# TOPIC: CRITERION, CRITERION`, with the criteria that it helps with (left out: the one with the
-topic's name); a line of `---` separates two hints. `CRITERION[NAME]` is for a mistake in this
-function of the contract or of MPI, or in this array. A file without a heading is one ladder for all
-criteria. Pure functions.
+Authors write them in hints.md of the lab's grading/. The heading of a task's ladder,
+`# TOPIC: CRITERION, CRITERION`, names the criteria that the ladder helps with; without them, it
+helps with the criterion that has the topic's name. A line of `---` separates two hints.
+`CRITERION[NAME]` is for a mistake in this function of the contract or of MPI, or in this array. A
+file without a heading is one ladder for all criteria. Pure functions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEXT = re.compile(r"^---\s*$", re.MULTILINE)
 
 
 class BadHints(ValueError):
-    """hints.md is not of the form above; the text says where."""
+    """hints.md is not of the form above; the message says where."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Ladder:
     """The hints on one task."""
 
     topic: str  # the task's name; "" where a lab has one ladder for all
-    criteria: tuple[str, ...]  # those that it helps with
+    criteria: tuple[str, ...]  # the names of those that it helps with
     levels: tuple[str, ...]  # the hints, each stronger than the one before
     # Criterion and name, where it helps only with mistakes in this function or array.
     only: tuple[tuple[str, str], ...] = ()
 
     def helps_with_all_of(self, criterion: str) -> bool:
-        """Tell whether it helps with a criterion, whatever the place of the mistake."""
+        """Tell whether it helps with a criterion, whatever function or array the mistake is in."""
         return criterion in self.criteria and all(name != criterion for name, _ in self.only)
 
 
@@ -53,8 +53,8 @@ def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
 
 
 def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
-    """Parse hints.md. criteria: names of all of the lab's, each of which needs a ladder. Raises
-    BadHints."""
+    """Parse the text of hints.md; an empty one has no ladders. criteria: names of all of the lab's,
+    each of which needs a ladder that helps with all of it. Raises BadHints."""
     if not text.strip():
         return ()
     if not re.search(r"^# ", text, re.MULTILINE):

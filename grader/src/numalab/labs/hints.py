@@ -1,4 +1,4 @@
-"""Choose hints for a learner, and remember which ones were read, in one small file."""
+"""Choose hints for a user, and remember in a file which ones were read."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NOT_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 def read_levels(store: Path) -> dict[str, dict[str, int]]:
-    """Return the hints that were read, by lab; empty where there is no file, or it can't be
-    read."""
+    """Return the number of the strongest hint that was read, by lab and topic; empty where there is
+    no file, or it can't be read."""
     data = read_json(store)
     if not isinstance(data, dict):
         return {}
@@ -32,8 +32,8 @@ def read_levels(store: Path) -> dict[str, dict[str, int]]:
 
 
 def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
-    """Note that a hint was read; one that is weaker than those before changes nothing. Raises
-    NumalabError."""
+    """Store that a hint was read; a weaker one than those before changes nothing. level: its number
+    in the ladder, from 1. Raises NumalabError."""
     all_levels = read_levels(store)
     levels = all_levels.setdefault(lab.name, {})
     levels[ladder.topic] = max(level, levels.get(ladder.topic, 0))
@@ -45,7 +45,7 @@ def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
 
 
 def next_level(ladder: Ladder, levels: Levels) -> int:
-    """Return the number of the hint after the strongest that was read, or of the last one."""
+    """Return the number of the hint after the strongest that was read, at most the last one's."""
     return min(levels.get(ladder.topic, 0) + 1, len(ladder.levels))
 
 
@@ -54,8 +54,9 @@ def _has_more(ladder: Ladder, levels: Levels) -> bool:
 
 
 def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) -> list[Ladder]:
-    """Return the ladders that help with a criterion, the best first; None: all of the lab.
-    began_in: function or array of the mistake, as in the criterion's verdict."""
+    """Return the ladders that help with a criterion, the best first; for the criterion None all
+    ladders of the lab. began_in: function or array of the mistake, as in the criterion's verdict;
+    None or empty: it is not known."""
     if criterion is None:
         return list(lab.hints)
     helping = [ladder for ladder in lab.hints if criterion in ladder.criteria]
@@ -69,23 +70,24 @@ def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) ->
 def ladder_for(
     lab: Lab, criterion: str | None, began_in: str | None = None, levels: Levels = NO_LEVELS
 ) -> Ladder | None:
-    """Return the first ladder that helps with a criterion and has hints to read, else the first of
-    all; None: the lab has none. Arguments as for ladders_for; levels: hints that were read."""
+    """Return the first ladder that helps with a criterion and has unread hints, else the first that
+    helps; None: there is none. Arguments as for ladders_for; levels: hints that were read."""
     ladders = ladders_for(lab, criterion, began_in)
     unread = (ladder for ladder in ladders if _has_more(ladder, levels))
     return next(unread, next(iter(ladders), None))
 
 
 def topics_of(lab: Lab) -> tuple[str, ...]:
-    """Return the topics of a lab's ladders; empty where there is one ladder for all."""
+    """Return the topics of a lab's ladders; empty where one ladder is for all, or there is none."""
     return tuple(ladder.topic for ladder in lab.hints if ladder.topic)
 
 
 def find_ladder(
     lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, levels: Levels = NO_LEVELS
 ) -> Ladder:
-    """Return the ladder of a topic, a file or a criterion. began_in: function or array of the
-    mistake, by criterion. Raises UserError."""
+    """Return the ladder on a topic, which may also be a file's path or a criterion. began_in:
+    function or array of the mistake, by criterion. Raises UserError where there is no such
+    ladder."""
     name = topic.rstrip("/").rpartition("/")[2]
     stem = name.split(".")[0]
     topics = topics_of(lab)
@@ -111,8 +113,8 @@ def _names(ladders: Sequence[Ladder]) -> list[str]:
 def hint_command(
     lab: Lab, criterion: str | None, began_in: str = "", levels: Levels = NO_LEVELS
 ) -> str | None:
-    """Return the command that prints a hint on a criterion, by ladder_for; None: the lab has
-    none."""
+    """Return the command that prints a hint on a criterion, with arguments as for ladder_for; None:
+    no ladder helps with it."""
     ladder = ladder_for(lab, criterion, began_in, levels)
     if ladder is None:
         return None
@@ -121,6 +123,6 @@ def hint_command(
 
 def is_exhausted(lab: Lab, criterion: str | None, levels: Levels, began_in: str = "") -> bool:
     """Tell whether all hints that help with a criterion were read, so that another call shows the
-    strongest one again."""
+    strongest one again; False where there are none. Arguments as for ladder_for."""
     ladders = ladders_for(lab, criterion, began_in)
     return bool(ladders) and not any(_has_more(ladder, levels) for ladder in ladders)

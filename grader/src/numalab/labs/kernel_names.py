@@ -1,5 +1,5 @@
-"""Recognise names under which kernels are handed in: what browsers, file managers and course
-systems make of a second copy of kernel.c or kernel.f90, and names of other languages."""
+"""Recognise names under which kernels are handed in: those that browsers, file managers and course
+systems give to a second copy of kernel.c or kernel.f90, and those of other languages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NOTEBOOK = "explore.ipynb"
 
 
 def edited_names(lab: Lab) -> tuple[str, ...]:
-    """Return the names of all that students edit in a lab's folder: kernels, files that are handed
-    in with them, and the notebook."""
+    """Return the names of all files that students edit in a lab's folder: kernels, files that are
+    handed in with them, and the notebook."""
     kernels = (KERNEL_FILES[language] for language in lab.languages)
     return (*kernels, *(file.name for file in lab.files), NOTEBOOK)
 
@@ -36,7 +36,7 @@ _COPY_WORDS = frozenset(
 _JOINING = frozenset(["of", "von", "de", "di", "da", "van", "z", "af", "av"])
 _ORDINALS = frozenset(["st", "nd", "rd", "th"])
 _WORDS = re.compile(r"\d+|[^\W\d_]+")
-# All of one form; they differ in the standard, and a capital F asks for a preprocessor.
+# Suffixes of Fortran in free form, by standard; with a capital F the file is preprocessed.
 _FREE_FORM = (".f90", ".f95", ".f03", ".f08", ".f18")
 _FIXED_FORM = (".f", ".for", ".ftn", ".f77")
 _SUFFIXES = {"c": (".c",), "fortran": _FREE_FORM}
@@ -60,8 +60,8 @@ _FOLDED_COPY_WORDS = frozenset(map(_letters, _COPY_WORDS))
 
 
 def _is_copy_of(name: str, stem: str) -> bool:
-    """Tell whether a name without its suffix is the stem, or a copy's by words and numbers around
-    it."""
+    """Tell whether a name without its suffix is the stem, or the stem with words and numbers around
+    it that mark a copy."""
     words, own = _WORDS.findall(_letters(name)), _WORDS.findall(_letters(stem))
     ends = range(len(own), len(words) + 1)
     return any(
@@ -84,8 +84,8 @@ def _suffix(name: str) -> str:
 
 
 def is_copy_name(name: str, expected: str) -> bool:
-    """Tell whether a name is another one but for case and marks of a copy: `kernel (1).c`,
-    `kernel - Kopie.c`, `KERNEL.C`; of Fortran in free form with any year."""
+    """Tell whether a name differs from the expected one, but only in case and by marks of a copy:
+    `kernel (1).c`, `kernel - Kopie.c`, `KERNEL.C`; for free-form Fortran also by the year."""
     stem, suffix = PurePath(expected).stem, _suffix(expected)
     alike = _FREE_FORM if suffix in _FREE_FORM else (suffix,)
     if name == expected or _suffix(name) not in alike:
@@ -96,10 +96,17 @@ def is_copy_name(name: str, expected: str) -> bool:
 def meant_by(
     expected: str, files: Sequence[tuple[str, bytes]], is_starting: Callable[[bytes], bool]
 ) -> int | None:
-    """Return the index of the file that is meant by a name; None: it is not clear, or there is
-    none. Of files that differ, the one that is not starting code is meant; of equal ones the one
-    with that name. files: name (the expected one or a copy's) and content of each. is_starting:
-    tells whether a content is starting code."""
+    """Return the index of the file that is meant by a name; None: there is none, or it isn't clear.
+
+    If exactly one content is not starting code, it is the one meant. Otherwise, if contents differ,
+    the file of that very name is meant, unless another name differs from it in case and blanks
+    only. Of equal contents, the file with the nearest name is meant.
+
+    Args:
+        expected: the name.
+        files: name, the expected one or a copy's, and content of each.
+        is_starting: tells whether a content is starting code.
+    """
     contents = {content for _, content in files}
     changed = {content for content in contents if not is_starting(content)}
     meant = changed if len(changed) == 1 else contents
@@ -115,14 +122,14 @@ def meant_by(
 
 
 def language_words(name: str) -> str:
-    """Return the language of a file by its name, where that is not graded, such as "C++"; empty:
-    the name does not show one."""
+    """Return the language of a file by its suffix if no kernels in it are graded, such as "C++";
+    empty: the suffix is of no such language."""
     return _OTHERS.get(_suffix(name), "")
 
 
 def not_graded_words(name: str) -> str:
-    """Return a sentence without a full stop on a source in a language that is not graded; empty: it
-    is in none."""
+    """Return a sentence without a full stop on a file in a language that is not graded; empty: it
+    is in no such language."""
     what = language_words(name)
     if not what:
         return ""
@@ -130,16 +137,21 @@ def not_graded_words(name: str) -> str:
 
 
 def similar_names(names: Iterable[str], expected: str) -> list[str]:
-    """Return names that are probably meant as the expected one: copies' names, and with .txt
-    appended."""
+    """Return the names, sorted, that are probably meant as the expected one: copies' names, and the
+    expected name with .txt appended."""
     with_txt = f"{expected}.txt".casefold()
     return sorted(n for n in names if is_copy_name(n, expected) or n.casefold() == with_txt)
 
 
 def is_probably_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool:
-    """Tell whether a file is probably meant as the kernel in a language. It is if its name is a
-    source's, whatever is appended (kernel.f90.txt), one's in a similar language (kernel.cpp,
-    kernel.f), or has no suffix. own: names of files that the lab itself has next to kernels."""
+    """Tell whether a file is probably meant as the kernel in a language, but not named so.
+
+    It is if it has a suffix of the language, whatever is appended (kernel.f90.txt). A file that is
+    called `kernel`, or as a copy of it, also is with no suffix, with .txt, or with the suffix of
+    another language, such as Python, unless that is closer to the other of C and Fortran.
+
+    own: names of files that the lab itself has next to kernels.
+    """
     if name in KERNEL_FILES.values() or name in own:
         return False
     suffixes = [suffix.lower() for suffix in PurePath(name.rstrip("~")).suffixes]

@@ -3,8 +3,8 @@ with their correct answers, and its experiments (NAME_experiment*.py, which ./nu
 
 These modules are imported by their file's name, which is theirs alone, and only from numalab's own
 root: whatever lies in a hand-in, a variant, a student's folder or the working directory is never
-imported. They may import what `judging` may import, and each other; experiments, which judge
-nobody, also `explore`, `harness`, `modelling` and `virtual`.
+imported. They may import what `judging` may import, and each other; experiments, which don't judge,
+also `explore`, `harness`, `modelling` and `virtual`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from types import ModuleType
 from numalab.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[4]  # of numalab's own copy
-EXPERIMENTS = "*_experiment*.py"  # names of modules that measure and judge nobody
+EXPERIMENTS = "*_experiment*.py"  # pattern of the names of modules that measure and don't judge
 
 
 class _Finder(MetaPathFinder):
@@ -39,7 +39,7 @@ class _Finder(MetaPathFinder):
 
 
 def module_files(root: Path = ROOT) -> dict[str, Path]:
-    """Return the files of all labs' modules, by the module's name."""
+    """Return the files of all labs' modules, by the module's name. root: numalab's."""
     return {path.stem: path for path in sorted(root.glob("labs/[0-9]*/grading/*.py"))}
 
 
@@ -61,14 +61,15 @@ def load_all() -> None:
 
 @cache
 def load_experiments() -> None:
-    """Import each lab's experiments, so that explore.toml can name them."""
+    """Import each lab's experiments (NAME_experiment.py), so that explore.toml can name them."""
     for name, path in make_importable().items():
         if path.match("*_experiment.py"):
             import_module(name)
 
 
 def need_module(name: str, lab: str) -> None:
-    """Make a lab's module importable for a command. Raises UserError where this copy of numalab
-    lacks it, as a student copy of other labs does."""
+    """Make a lab's module importable for a command. name: the module's; lab: what messages call the
+    lab. Raises UserError where this copy of numalab lacks the module, as a student copy of other
+    labs does."""
     if name not in make_importable():
         raise UserError(f"this copy of numalab does not have {lab}, which this command belongs to")

@@ -1,4 +1,4 @@
-"""Launch policies, and the plan of ranks that one means on a machine.
+"""Launch policies, and the plan of ranks that a policy means on a machine.
 
 A policy (launch.toml) says by units of the topology how many ranks there are, how many threads each
 has, and what a rank is bound to. It never names PU numbers, so that it holds on any machine. `plan`
@@ -27,7 +27,7 @@ BINDINGS = ("none", "package", "numa_node", "core", "pu")
 POLICY_KEYS = ("ranks", "threads", "bind_to", "map_by")
 LARGEST_NUMBER = 100_000
 
-# What other tools call them.
+# Other tools' words for units.
 _SYNONYMS = {
     "socket": "package", "cpu": "pu", "hwthread": "pu", "thread": "pu", "hyperthread": "pu",
     "processor": "pu", "numa": "numa_node", "numa_domain": "numa_node", "ldom": "numa_node",
@@ -43,7 +43,7 @@ _WORDS = {
 
 
 class BadPolicy(UserError):
-    """A policy that can't be read, or has no meaning on a machine; the text says what to write
+    """A policy that can't be read, or has no meaning on a machine; the message says what to write
     instead."""
 
 
@@ -52,15 +52,15 @@ class BadPolicy(UserError):
 
 @dataclass(frozen=True)
 class UnitCount:
-    """As many as there are of this unit."""
+    """An amount: as many as there are units of a kind."""
 
     unit: str
 
 
 @dataclass(frozen=True)
 class RuntimeDefault:
-    """As many threads as OpenMP starts by default: one for each PU that the rank may use, whatever
-    other ranks do there."""
+    """As many threads as OpenMP starts by default: one for each PU that the rank may use, whether
+    or not other ranks use it, too."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Policy:
     # Of each rank: a number, one per unit that the rank has, or OpenMP's default.
     threads: int | UnitCount | RuntimeDefault
     bind_to: str  # the unit that a rank is bound to, one of BINDINGS
-    # The unit by which ranks are dealt out, one of UNITS; without meaning where bind_to is "none".
+    # The unit over which ranks are dealt out in turn, one of UNITS; not used if bind_to is "none".
     map_by: str
 
 
@@ -115,7 +115,7 @@ def read_policy(table: Table) -> Policy:
 
 
 def _default_binding(ranks: int | UnitCount) -> str:
-    """Return what ranks are bound to by default: to the unit that there is one rank for; a number
+    """Return what ranks are bound to by default: the unit of which each has a rank. A plain number
     of ranks is not bound, as with MPICH."""
     if isinstance(ranks, UnitCount) and ranks.unit != "machine":
         return ranks.unit
@@ -157,7 +157,8 @@ def _amount(table: Table, key: str, units: Sequence[str]) -> int | UnitCount:
 
 
 def _unit(table: Table, key: str, units: Sequence[str], name: str = "") -> str:
-    """name: what messages call it where that is not the key."""
+    """Return the unit that a key of a table names. name: what messages call the key; empty: by
+    itself."""
     value, name = table.values[key], name or key
     names = ", ".join(units)
     if _is_pu_list(value) or (isinstance(value, int) and not isinstance(value, bool)):
@@ -198,8 +199,7 @@ class RankPlan:
     topology: Topology
     ranks: tuple[Pus, ...]  # the PUs that each rank may use
     threads: int  # of each rank
-    # OMP_PLACES of each rank; None: its threads are not bound, since other ranks' threads may be on
-    # the same cores.
+    # OMP_PLACES of each rank; None: its threads are not bound, since ranks are not, or share PUs.
     places: str | None
     notes: tuple[str, ...]  # sentences for the user
 
@@ -209,8 +209,8 @@ class RankPlan:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return OpenMP's variables, the same for all ranks, since places are counted within a
-        rank's PUs."""
+        """Return OpenMP's variables, which are the same for all ranks, since OpenMP counts places
+        within a rank's PUs."""
         count = {"OMP_NUM_THREADS": str(self.threads)}
         if self.places is None:
             return count | {"OMP_PROC_BIND": "false"}
@@ -218,7 +218,7 @@ class RankPlan:
 
 
 def plan(policy: Policy, topology: Topology) -> RankPlan:
-    """Apply a policy to a machine. Raises BadPolicy where it has no meaning there."""
+    """Return what a policy means on a machine. Raises BadPolicy where it has no meaning there."""
     count = policy.ranks
     if isinstance(count, UnitCount):
         count = len(units_of(topology, count.unit))
@@ -249,8 +249,8 @@ def plan(policy: Policy, topology: Topology) -> RankPlan:
 
 
 def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, ...]:
-    """Return the PUs of each rank: of the next unit of map_by the next unit of bind_to, or the one
-    around it where bind_to is the larger unit. Raises BadPolicy."""
+    """Return the PUs of each rank. Each gets the next unit of map_by, and in that the next unit of
+    bind_to, or the one around it where bind_to is the larger unit. Raises BadPolicy."""
     targets = units_of(topology, policy.bind_to)
     arounds = units_of(topology, policy.map_by)
     around_of = {pu: index for index, around in enumerate(arounds) for pu in around}
@@ -285,8 +285,8 @@ def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, .
 def _threads(
     policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
 ) -> int:
-    """Return the number of threads of each rank; ranks that share a unit share its cores or PUs
-    equally. sharing: how many ranks have the same PUs. Raises BadPolicy."""
+    """Return the number of threads of a rank, the same for all. Ranks that share a unit share its
+    cores or PUs equally. sharing: how many ranks have the same PUs. Raises BadPolicy."""
     required = policy.threads
     if isinstance(required, RuntimeDefault):
         sizes = {len(pus) for pus in ranks}

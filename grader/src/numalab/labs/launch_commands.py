@@ -1,5 +1,5 @@
-"""Render plans of ranks as command lines of launchers: MPICH's, Open MPI's and Intel MPI's mpiexec,
-and Slurm's srun. Pure functions; grader/README.md has the reasons for each option."""
+"""Render plans of ranks as command lines of launchers: MPICH's and Intel MPI's mpiexec, Open MPI's
+mpirun, and Slurm's srun. Pure functions; grader/README.md has the reasons for each option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINE_COLUMNS = 80
 
 @dataclass(frozen=True)
 class Command:
-    """A command line."""
+    """A command line and its environment."""
 
     words: tuple[tuple[str, ...], ...]  # the arguments, in groups that belong together
     environment: Mapping[str, str]  # variables that it needs in addition to the caller's
@@ -24,8 +24,8 @@ class Command:
         return tuple(word for group in self.words for word in group)
 
     def shell_line(self, unset: Sequence[str] = ()) -> str:
-        """Return the command for a shell, on several lines where it is long. unset: variables of
-        the caller that it must not have."""
+        """Return the command as text for a shell, on several lines where it is long. unset: the
+        caller's variables that it must not get."""
         groups = [shlex.join(group) for group in self.words]
         settings = [f"{key}={shlex.quote(value)}" for key, value in self.environment.items()]
         if unset:
@@ -47,8 +47,9 @@ _HYDRA_UNITS = {
 
 
 def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
-    """Return the options of MPICH's mpiexec (hydra 4.0) that bind ranks. On a whole machine with
-    units of one size, its units mean what the policy's do; elsewhere each rank gets a PU list."""
+    """Return the options of MPICH's mpiexec (Hydra 4.0) that bind ranks, each with its value. On a
+    whole machine whose units are equal in size, Hydra's units mean what the policy's do; elsewhere
+    each rank gets a list of PUs."""
     if not plan.is_bound:
         return (("-bind-to", "none"),)
     if plan.topology.is_even:
@@ -71,7 +72,7 @@ def _mask(pus: Sequence[int]) -> int:
 
 
 def srun_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """Return the command of Slurm's srun, in a job that has the whole cluster node."""
+    """Return the command of Slurm's srun, for a job that has the whole cluster node."""
     count, pus = len(plan.ranks), len(plan.topology.pus)
     groups: list[tuple[str, ...]] = [("srun",), ("--nodes=1",), (f"--ntasks={count}",)]
     if count > pus:
@@ -92,9 +93,9 @@ _OMPI_UNITS = {
 
 
 def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """Return the command of Open MPI's mpirun, 4.1. Its units mean what the policy's do on a whole
-    machine with units of one size. Raises BadPolicy elsewhere: Open MPI would need a file of ranks
-    and PUs."""
+    """Return the command of Open MPI's mpirun 4.1. Raises BadPolicy where ranks are bound, and this
+    is a part of a machine or its units differ in size: mpirun's units then don't mean what the
+    policy's do, and it would need a file of ranks and PUs."""
     groups: list[tuple[str, ...]] = [("mpirun",), ("-n", str(len(plan.ranks)))]
     cores = len({pu.core for pu in plan.topology.pus})
     if not plan.is_bound:
@@ -118,8 +119,8 @@ def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
 
 
 def intel_mpi_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """Return the command of Intel MPI's mpiexec: a mask of PUs for each rank. Raises BadPolicy
-    where ranks share PUs, since its domains may not overlap."""
+    """Return the command of Intel MPI's mpiexec, with a mask of PUs for each rank that is bound.
+    Raises BadPolicy where ranks are bound to the same PUs, since its domains may not overlap."""
     domains = {"I_MPI_PIN": "off"}
     if plan.is_bound:
         if len(set(plan.ranks)) < len(plan.ranks):
@@ -135,14 +136,14 @@ def intel_mpi_command(plan: RankPlan, program: Sequence[str]) -> Command:
 
 @dataclass(frozen=True)
 class Launcher:
-    """A launcher."""
+    """A launcher of MPI programs."""
 
     program: str  # its name
     package: str  # where to get it, as the end of a sentence
     # Returns the command of a plan and a program.
     render: Callable[[RankPlan, Sequence[str]], Command]
-    # What its --version prints, where several launchers share a name and would misunderstand each
-    # other's options; empty: it is not checked.
+    # A part of what its --version prints. It is checked where several launchers share a name and
+    # would misunderstand each other's options; empty: it is not checked.
     says: str = ""
 
 

@@ -1,8 +1,8 @@
 """Predict the time of a loop whose arrays come from memory, from rates of other loops.
 
 There is a rate for each kind of array: only read, only written, read and written. The rates follow
-from the times of three loops that mix these kinds, so that a loop with one kind only has another
-mix than any that was timed. The time of a loop is the sum of the times of its arrays. That holds
+from the times of three loops that mix these kinds, so that a loop with only one kind has a mix that
+was not timed. The time of a loop is the sum of the times of its arrays. That holds
 where memory bandwidth is the limit (bytes count), and where few cores have a limited number of
 cache lines under way (lines count). common/probe/README.md says how well.
 
@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from numalab.evidence.run_formats import Mix
 from numalab.labs.formula import Language
 
-# Timed for the rates. No loop has one kind only, and little is subtracted for each rate.
+# The loops that are timed for the rates. None has one kind of array only, and the equations for the
+# rates subtract little.
 READS_TO_WRITES = Mix(1, 2, 0)
 READS_TO_UPDATES = Mix(1, 0, 2)
 MOSTLY_READS = Mix(3, 0, 1)
 MEASURED = (READS_TO_WRITES, READS_TO_UPDATES, MOSTLY_READS)
 
-# One loop of each row is predicted. Rows with one kind only show mistakes such as no
+# One loop of each row is predicted. Rows with one kind of array only show mistakes such as no
 # write-allocate, half of an update, or one rate for all loops. The last row shows a model that
-# takes the slowest kind for all arrays, which is correct for loops of one kind only.
+# takes the slowest kind for all arrays, which is correct for loops of only one kind.
 UNSEEN = (
     (Mix(1, 0, 0), Mix(2, 0, 0)),
     (Mix(0, 2, 0),),
@@ -45,8 +46,8 @@ READ_BYTES, WRITTEN_BYTES, UPDATED_BYTES = (
 
 @dataclass(frozen=True)
 class Rates:
-    """Rates of arrays of each kind, in 10^9 bytes per second that move between cores and memory;
-    lines that stores fetch first are counted."""
+    """Rates of arrays of each kind, in 10^9 bytes per second that move between cores and memory.
+    Lines that stores fetch before they write count, too."""
 
     read_gb_s: float
     write_gb_s: float
@@ -54,7 +55,7 @@ class Rates:
 
 
 def draw_unseen(seed: str) -> tuple[Mix, ...]:
-    """Return the loops that are predicted, one of each row of UNSEEN."""
+    """Return the loops that are predicted: one of each row of UNSEEN, drawn by a seed."""
     generator = random.Random(seed)
     return tuple(generator.choice(row) for row in UNSEEN)
 
@@ -65,8 +66,8 @@ def all_unseen() -> tuple[Mix, ...]:
 
 
 def rates_of(times_ns: Mapping[Mix, float]) -> Rates | None:
-    """Return the rates that follow from times of the MEASURED loops, per iteration; None: the times
-    contradict each other, and one kind of array would take no time."""
+    """Return the rates that follow from the times of the MEASURED loops; None: the times contradict
+    each other, so that a kind of array would take no time. times_ns: per iteration."""
     writes, updates, reads = (times_ns[mix] for mix in MEASURED)
     # 1 read + 2 updated = updates; 3 read + 1 updated = reads.
     update_ns = (3 * updates - reads) / 5
@@ -78,6 +79,7 @@ def rates_of(times_ns: Mapping[Mix, float]) -> Rates | None:
 
 
 def values_for(mix: Mix, rates: Rates, cores: int) -> dict[str, float]:
+    """Return the values of LANGUAGE's names for a loop. cores: number of cores that run it."""
     return {
         "loads": float(mix.loads),
         "stores": float(mix.stores),
@@ -90,8 +92,8 @@ def values_for(mix: Mix, rates: Rates, cores: int) -> dict[str, float]:
 
 
 def time_ns(mix: Mix, rates: Rates) -> float:
-    """Return numalab's own prediction of a loop's time per iteration: the sum of bytes over rate of
-    its arrays."""
+    """Return numalab's own prediction of a loop's time per iteration, in ns: the sum over its
+    arrays of bytes divided by the rate."""
     return (
         READ_BYTES * mix.loads / rates.read_gb_s
         + WRITTEN_BYTES * mix.stores / rates.write_gb_s
@@ -100,8 +102,8 @@ def time_ns(mix: Mix, rates: Rates) -> float:
 
 
 def factor_off(predicted: float, measured: float) -> float:
-    """Return the ratio of prediction and measurement, the larger over the smaller; infinite for a
-    prediction that is not above 0."""
+    """Return by what factor (1 or more) a prediction is off, either way; infinite for a prediction
+    that is not above 0."""
     if not predicted > 0:
         return math.inf
     return max(predicted / measured, measured / predicted)

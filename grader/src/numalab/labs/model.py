@@ -1,4 +1,4 @@
-"""Read the file in which a student models a machine: bytes of six loops, a share, a time. Pure
+"""Parse the file in which a student models a machine: bytes of six loops, a share, a time. Pure
 functions.
 
     share = "..."               # of the rate of all cores of a NUMA node, that `threads` reach
@@ -27,16 +27,16 @@ _EXAMPLE = 'write a line such as share = "threads / cores"'
 
 
 class BadModel(ValueError):
-    """A model that can't be used; the text says why and what to write."""
+    """A model that can't be used; the message says why, and what to write."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop whose bytes are asked for."""
+    """A loop whose bytes a student counts."""
 
     code: str  # its body
     element_bytes: int  # of each array
-    # loads, stores, updates: number of arrays that it only reads, only writes, reads and writes.
+    # loads, stores, updates: numbers of arrays that are only read, only written, read and written.
     loads: int
     stores: int
     updates: int
@@ -51,7 +51,7 @@ class Loop:
         return self.element_bytes * self.stride * arrays
 
 
-# a, b, c: arrays of double; x, y: of float; s, sum: variables.
+# The loops by their keys. a, b, c: arrays of double; x, y: of float; s, sum: variables.
 LOOPS: Mapping[str, Loop] = {
     "fill": Loop("a[i] = s", 8, 0, 1, 0),
     "copy_float": Loop("x[i] = y[i]", 4, 1, 1, 0),
@@ -63,8 +63,8 @@ LOOPS: Mapping[str, Loop] = {
 
 
 def mistaken_bytes(loop: Loop) -> dict[str, float]:
-    """Return the bytes that each of several mistakes leads to, by a sentence on it. Where two lead
-    to the same number, the first one is reported."""
+    """Return the bytes per iteration that each of several mistakes leads to, by a sentence on it.
+    Where two lead to the same number, callers report the first one."""
     loads, stores, updates = loop.loads, loop.stores, loop.updates
     size, step, moved = loop.element_bytes, loop.stride, loads + 2 * stores + 2 * updates
     no_fetch, half_update = loads + stores + 2 * updates, loads + 2 * stores + updates
@@ -88,7 +88,8 @@ class Model:
     table: Table
 
     def counted(self) -> dict[str, float]:
-        """Return the bytes of each loop. Raises BadModel where one is missing or no number."""
+        """Return the student's bytes per iteration of each loop, by its key. Raises BadModel where
+        one is missing or no number."""
         top = self.table
         if BYTES not in top:
             top.fail(f"[{BYTES}] is missing; write it with the keys {', '.join(LOOPS)}")
@@ -97,7 +98,7 @@ class Model:
         return {name: table.number(name, least=0) for name in LOOPS}
 
     def share(self) -> Formula:
-        """Return the formula of the share. Raises BadModel."""
+        """Return the formula for the share (0 to 1). Raises BadModel."""
         formula = self._formula(SHARE, saturation.LANGUAGE, saturation.values_for(3, 8, 10.0, 40.0))
         if "threads" not in formula.names:
             self.table.refuse(
@@ -106,7 +107,7 @@ class Model:
         return formula
 
     def time_ns(self) -> Formula:
-        """Return the formula of the time. Raises BadModel."""
+        """Return the formula for the time of an iteration in ns. Raises BadModel."""
         rates = loop_times.Rates(20.0, 22.0, 30.0)
         tried = {mix: loop_times.values_for(mix, rates, 4) for mix in loop_times.all_unseen()}
         of_all_kinds = loop_times.values_for(Mix(3, 2, 1), rates, 4)
@@ -146,15 +147,16 @@ class Model:
 
 
 def read_model(text: str) -> Model:
-    """Parse a model file. Raises BadModel for a text that is none, whatever its parts are."""
+    """Parse a model file; its parts are not checked. Raises BadModel for a text that is no model
+    file at all."""
     table = parse_table(text, "", BadModel, (SHARE, TIME, BYTES), _EXAMPLE)
     table.table(BYTES, tuple(LOOPS))
     return Model(table)
 
 
 def value_of(formula: Formula, values: Mapping[str, float], key: str) -> float:
-    """Evaluate a formula of a model. key: what messages call it. Raises BadModel where the value is
-    not above 0 and finite."""
+    """Return the value of a formula of a model. key: what messages call it. Raises BadModel where
+    the value is not above 0 and finite."""
     try:
         found = formula.value(values)
     except BadFormula as error:

@@ -22,19 +22,19 @@ _KNOWN = (
 )  # fmt: skip
 
 
-# A second setting after a value; no value has one in it.
+# A second setting in a line. No value contains such a text.
 _SETTING = re.compile(r"[\s;]((?:OMP|KMP|GOMP)_[A-Z_]+) *=")
 
-LONGEST_VALUE = 16 << 10  # characters; a list of all PUs of the largest node has half of that
+LONGEST_VALUE = 16 << 10  # characters; a list of all PUs of the largest machine has half of that
 
 
 class BadPlacement(ValueError):
-    """A line that a placement file can't have; the text says which and what to do."""
+    """A line that a placement file can't have; the message says which line, and what to do."""
 
 
 def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
-    """Return the variables of a placement file. allowed: names that it may set. Raises
-    BadPlacement."""
+    """Return the variables that a placement file sets, by name. allowed: names that it may set.
+    Raises BadPlacement."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()
@@ -82,7 +82,7 @@ def _refusal(key: str, allowed: Sequence[str]) -> str:
 
 MOST_NODES = 1024
 
-# Names of policies as the monitor takes them, by the words of numactl.
+# The monitor's names of policies, by numactl's options.
 _NODE_POLICIES = {
     "--interleave": "interleave", "-i": "interleave",
     "--membind": "bind", "-m": "bind",
@@ -94,8 +94,8 @@ _POLICIES = ", ".join(word for word in (*_NODE_POLICIES, *_ALONE) if word.starts
 
 
 def memory_policy(variables: Mapping[str, str]) -> str:
-    """Return the memory policy of a file as the monitor's option, POLICY:NODES; "default:" where
-    nothing is set. variables: of the file. Raises BadPlacement."""
+    """Return the memory policy of a policy file as the monitor's option has it, POLICY:NODES;
+    "default:" where nothing is set. variables: those of the file. Raises BadPlacement."""
     text = variables.get(NUMACTL, "").strip()
     found = re.findall(r"\S+", text)
     if found and found[0] == "numactl":

@@ -1,4 +1,4 @@
-"""Read the file in which a student predicts the times of messages: one that the library sends at
+"""Parse the file in which a student predicts the times of messages: one that the library sends at
 once (eager), and one for which it first asks the receiver (rendezvous). Pure functions."""
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from numalab.words import short
 # Sizes of predicted messages in bytes, by key: on both sides of the limits at which common
 # libraries change the protocol within a machine, 4 to 64 KiB.
 PREDICTED: Mapping[str, int] = {"time_4_kib_us": 4096, "time_64_kib_us": 65_536}
-# Sizes whose times a formula may use, by name: a good prediction uses sizes with the same protocol.
+# Sizes in bytes whose times a formula may use, by the time's name. A good prediction uses sizes
+# with the same protocol.
 TIMES: Mapping[str, int] = {
     "time_1_kib_us": 1024,
     "time_8_kib_us": 8192,
@@ -27,19 +28,19 @@ _LANGUAGE = Language(NAMES)
 
 
 class BadPrediction(ValueError):
-    """A prediction that can't be used; the text says why and what to write."""
+    """A prediction that can't be used; the message says why, and what to write."""
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions by key: formulas, among them plain numbers, and why others can't be used."""
+    """The predictions of a file; each key of PREDICTED is in one of the two."""
 
-    formulas: Mapping[str, str]
-    complaints: Mapping[str, str]
+    formulas: Mapping[str, str]  # formulas or plain numbers, by key
+    complaints: Mapping[str, str]  # why there is no usable prediction, by key
 
 
 def read_predictions(text: str) -> Predictions:
-    """Parse a file with predictions. Raises BadPrediction where none can be used."""
+    """Parse a file with predictions. Raises BadPrediction where none of them can be used."""
     example = "write a number, or a formula in quotes"
     table = parse_table(text, "", BadPrediction, tuple(PREDICTED), example)
     formulas, complaints = {}, {}
@@ -68,8 +69,8 @@ def _formula(table: Table, key: str) -> str:
 
 
 def predict(formula: str, values: Mapping[str, float]) -> float:
-    """Return a formula's value in microseconds. values: of all NAMES. Raises BadPrediction where it
-    is not above 0 and finite."""
+    """Return a formula's value in microseconds. values: by name, of all NAMES. Raises BadPrediction
+    where it is not above 0 and finite."""
     try:
         time_us = _read(formula).value(values)
     except BadFormula as error:

@@ -1,15 +1,15 @@
-"""Read quantities that students predict of the instructor's run ([[predicted]] in lab.toml), and
-the file with predictions, predictions.toml next to the kernel. Pure functions.
+"""Read the quantities of the instructor's run that students predict ([[predicted]] in lab.toml),
+and the file with predictions, predictions.toml next to the kernel. Pure functions.
 
 A quantity is of one kind:
 
 | of | is | needs |
 |----|----|-------|
-| value | what a criterion measures, of the student's kernel | `criterion`; `where`, unless here |
+| value | what a criterion measures of the student's kernel | `criterion`, `unit`; maybe `where` |
 | time | the best repetition of a role, in seconds | `role`; `part`, where the lab has several |
 | rate | the same, in GB/s | `role`; `part` |
 | ratio | how many times as fast a role is as another one | `role`, `over`; `part` |
-| message | a message of `bytes`, one way, in microseconds | `bytes`; `file`, of the launch |
+| message | a message of `bytes`, one way, in us | `bytes`; maybe `file`, of the launch |
 | seen | what numalab's kernel shows, one of OBSERVED | `what`, and what that needs; `part` |
 """
 
@@ -42,9 +42,9 @@ What = Literal[
     "used_by_lower_half", "written_by_lower_half", "on_small_pages", "faults_of_small_pages",
     "met", "in_shared_lines", "messages", "of_rank",
 ]  # fmt: skip
-# Unit and keys of each observed quantity. It is observed of the solution, or of starting code where
-# that is what students can work out (judging/observed_quantities.py), so that no kernel can make
-# its author's prediction come true.
+# Unit and keys of each observed quantity. It is observed in runs of the solution, or of starting
+# code where that is what students can work out (judging/observed_quantities.py), so that no kernel
+# can make a student's prediction come true.
 _STRETCH = ("array", "first", "last")
 OBSERVED: Mapping[What, tuple[str, tuple[str, ...]]] = {
     "used_by_lower_half": (SHARE, _STRETCH),
@@ -72,20 +72,20 @@ PREDICTED_KEYS = (
 
 
 class BadPredictions(ValueError):
-    """A file that can't be used; the text says why and what to write."""
+    """A file that can't be used; the message says why, and what to write."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A quantity that students predict. The others are as in the table above, None where the kind
-    has no such key."""
+    """A quantity that students predict. Fields without a comment are keys of the table above; None:
+    its kind has no such key."""
 
     name: str  # its key in predictions.toml
-    question: str  # a sentence
-    of: QuantityKind  # its kind, as in the table above
+    question: str  # a sentence for students
+    of: QuantityKind  # its kind
     unit: str  # of its value
     criterion: str | None = None
-    where: str = "here"  # "here" or a machine, on which a criterion's value is measured
+    where: str = "here"  # the place of the criterion's value: "here", or a virtual machine
     role: Role | None = None
     over: Role | None = None
     part: str | None = None
@@ -107,8 +107,8 @@ class Quantity:
 def read_quantities(
     tables: Sequence[Table], criteria: Collection[str], parts: Collection[str | None]
 ) -> tuple[Quantity, ...]:
-    """Read [[predicted]] of a lab. criteria: names of the lab's; parts: its kernels. Raises what
-    the tables raise, with the place of a mistake."""
+    """Read [[predicted]] of a lab. criteria: names of all of the lab's; parts: names of its
+    kernels. Raises the tables' error, with the place of a mistake."""
     found: dict[str, Quantity] = {}
     for table in tables:
         quantity = _quantity(table, criteria, parts)
@@ -160,7 +160,7 @@ def _quantity(table: Table, criteria: Collection[str], parts: Collection[str | N
 
 @dataclass(frozen=True)
 class Predicted:
-    """The predictions of a file."""
+    """The predictions in a file."""
 
     values: Mapping[str, float] = field(default_factory=dict)  # by name of the quantity
     # Why a value can't be used, by name.
@@ -169,13 +169,14 @@ class Predicted:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether the file predicts nothing, as it was handed out."""
+        """Tell whether the file is as it was handed out, and predicts nothing."""
         return not (self.values or self.complaints or self.unknown)
 
 
 def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
     """Parse predictions.toml. A quantity that is missing, or still "" as it was handed out, is in
-    neither values nor complaints. Raises BadPredictions where the text is no TOML."""
+    neither values nor complaints. quantities: the lab's. Raises BadPredictions where the text is no
+    TOML."""
     by_name = {quantity.name: quantity for quantity in quantities}
     example = f"write {quantities[0].name} = a number" if quantities else ""
     table = parse_table(text, "", BadPredictions, None, example)
@@ -215,7 +216,7 @@ _COLUMNS = 78
 
 
 def template(quantities: Sequence[Quantity]) -> str:
-    """Return the file as it is handed out: each quantity with its question and unit, no value."""
+    """Return the file as it is handed out: each quantity with question and unit, but no value."""
     opening = (
         "What will the run show that is graded, on the staff's node? Write a number in the place "
         'of each "", before you measure; a share is 0 to 1.'

@@ -1,4 +1,4 @@
-"""Read [[lightspeed]] of lab.toml: which timed kernels are compared with the reference loop,
+"""Read [[lightspeed]] of lab.toml: which timed kernels are compared with a reference loop, which is
 numalab's loop with the same reads and writes, and why others are not."""
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ REFERENCE_LOOP_KEYS = ("part", "flops_per_element", "none")
 
 @dataclass(frozen=True)
 class ReferenceLoop:
-    """The reference loop of one timed kernel."""
+    """The reference loop of one timed kernel, or why it has none."""
 
     part: str | None  # the kernel, as criteria name it; None: the lab's only one
-    # Of a repetition over n elements; None: there is no reference loop.
+    # Floating-point operations of a repetition per element; None: there is no reference loop.
     flops_per_element: float | None
     none: str = ""  # why there is none, as the rest of a sentence
 
@@ -42,12 +42,12 @@ def read_reference_loops(
     is_launched: bool,
     launched_parts: Collection[str | None],
 ) -> tuple[ReferenceLoop, ...]:
-    """Read the reference loops of a lab. Raises what the tables raise, with the place of a mistake.
+    """Read the reference loops of a lab. Raises the tables' error, with the place of a mistake.
 
     Args:
-        parts: of the lab.
-        is_launched: its kernels are MPI ranks.
-        launched_parts: parts whose launches are compared.
+        parts: names of the lab's kernels; None: its only one.
+        is_launched: the lab's kernels are MPI ranks.
+        launched_parts: parts of which launches are timed and compared.
     """
     found: dict[str | None, ReferenceLoop] = {}
     for table in tables:

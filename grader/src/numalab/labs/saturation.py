@@ -3,7 +3,7 @@
 A single core has a limited number of cache lines under way, so its rate is far below the memory's.
 Each further core adds as much, until the memory is the limit. Which numbers of threads distinguish
 that model from others depends on the machine. So a curve of rates is measured first, and the
-predicted numbers are drawn from those where the model holds and others fail.
+numbers of threads to predict are drawn from those where the model holds and others fail.
 
 Pure functions."""
 
@@ -20,13 +20,15 @@ LEAST_CORES = 8  # of one NUMA node: with fewer the curve has no room to bend
 CORE_GB_S, ALL_GB_S = "one_gb_s", "all_gb_s"
 LANGUAGE = Language(("threads", "cores", CORE_GB_S, ALL_GB_S), ("min", "max"))
 
-# A number of threads may be drawn if the model's share is off by no more, and those of others by no
-# less. A prediction may be off by 0.1, so noise of half of that changes no verdict.
+# A number of threads may be drawn if the model's share is off by at most the former, and those of
+# other models by at least the latter. A prediction may be off by 0.1, so noise of half of that
+# changes no verdict.
 MAX_MODEL_ERROR, MIN_OTHER_ERROR = 0.05, 0.15
 
 
 def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
-    """Return one PU of each core of one NUMA node, of cores of one kind: the largest such group."""
+    """Return one PU of each core in the largest group of cores that are of one kind and on one NUMA
+    node. node: the machine's description."""
     kinds = core_kinds(node) or ()
     groups: dict[tuple[int, int | None], dict[int, int]] = {}
     for pu in sorted(node["pu_list"], key=lambda pu: int(pu["pu"])):
@@ -38,18 +40,21 @@ def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
 
 
 def curve_counts(cores: int) -> tuple[int, ...]:
-    """Return the numbers of threads of the curve: powers of two, halfway between, and all cores."""
+    """Return the numbers of threads of the curve, in order: powers of two, numbers halfway between
+    two of them, and all cores. cores: of the NUMA node."""
     powers = [2**power for power in range(cores.bit_length())]
     counts = {*powers, *(power * 3 // 2 for power in powers), cores}
     return tuple(sorted(count for count in counts if count <= cores))
 
 
 def modelled_share(threads: int, core_gb_s: float, all_gb_s: float) -> float:
-    """Return numalab's own prediction: proportional to threads, until the memory is the limit."""
+    """Return numalab's own prediction of the share (0 to 1) of the rate of all cores, all_gb_s. It
+    is proportional to the threads until the memory is the limit. core_gb_s: rate of one core."""
     return min(1.0, threads * core_gb_s / all_gb_s)
 
 
 def values_for(threads: int, cores: int, core_gb_s: float, all_gb_s: float) -> dict[str, float]:
+    """Return the values of LANGUAGE's names."""
     return {
         "threads": float(threads),
         "cores": float(cores),
@@ -59,10 +64,13 @@ def values_for(threads: int, cores: int, core_gb_s: float, all_gb_s: float) -> d
 
 
 def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the numbers of threads that distinguish models, below saturation and at it. Below
-    saturation, neither all of the rate nor the share of cores is near the measured share; at
-    saturation, nor is the rate of one core times threads. curve: rates by number of threads, with 1
-    and all cores."""
+    """Return the numbers of threads that distinguish numalab's model from others, those below
+    saturation and those at it.
+
+    For all of them numalab's model is near the measured share of the rate of all cores, and threads
+    over cores is not. Below saturation, neither is the whole rate; at saturation, neither is the
+    rate of one core times threads. curve: rates by number of threads, with 1 and all cores.
+    """
     cores = max(curve)
     one, whole = curve[1], curve[cores]
     below, at_it = [], []
@@ -82,9 +90,9 @@ def telling_counts(curve: Mapping[int, float]) -> tuple[tuple[int, ...], tuple[i
 
 def draw_counts(curve: Mapping[int, float], seed: str) -> tuple[int, ...]:
     """Return the two numbers of threads that are predicted, one below saturation and one at it;
-    empty where no numbers distinguish the models. Where no smaller number is at saturation, it is
-    all cores, if a rate that grows with each core would predict more than their share, which is 1.
-    """
+    empty where no numbers distinguish the models. Where no smaller number is at saturation, the
+    latter is all cores, if a rate that grows with each core would be clearly above theirs. curve:
+    as for telling_counts; seed: draws the numbers."""
     below, at_it = telling_counts(curve)
     cores = max(curve)
     if not at_it and cores * curve[1] / curve[cores] >= 1 + MIN_OTHER_ERROR:

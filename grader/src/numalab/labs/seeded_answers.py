@@ -2,7 +2,7 @@
 
 The keys of such a file are the same for all seeds; what is drawn is in the questions, not in the
 file. An answer may be left out. Each lab has its own questions (labs/NN_name/grading/), and
-registers its file here. Pure functions.
+registers its file here.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ Answer = TypeVar("Answer")
 
 
 class BadAnswers(ValueError):
-    """A file that can't be used; the text says why and what to write."""
+    """A file that can't be used; the message says why, and what to write."""
 
 
 @dataclass(frozen=True)
 class SeededAnswers(Generic[Answer]):
-    """The answers of a file. given: by key; None: no answer."""
+    """The answers in a file."""
 
-    seed: int
-    given: Mapping[str, Answer | None]
+    seed: int  # of which the questions were drawn
+    given: Mapping[str, Answer | None]  # the answers by key; None: there is none
 
     @property
     def are_none(self) -> bool:
@@ -41,12 +41,12 @@ class AnswerFile:
     """A kind of file with answers."""
 
     goal: str  # its name in lab.toml
-    # Parses a text; the second argument is the seed that it must have, None: any. Raises
+    # Parses a file's text; the second argument is the seed that it must have, None: any. Raises
     # BadAnswers.
     read: Callable[[str, int | None], SeededAnswers[Any]]
     placeholder: str  # the name by which templates of variants have the correct answers
-    correct_answers: Callable[[int], str]  # returns them for a seed, as lines of such a file
-    # Returns the machine that the answers are about, which a grading boots; None where they are
+    correct_answers: Callable[[int], str]  # returns the correct ones of a seed, as lines of a file
+    # Returns the machine that a seed's questions are about, which a grading boots; None: they are
     # about no machine.
     machine: Callable[[int], Machine] | None = None
 
@@ -55,19 +55,19 @@ _registered: dict[str, AnswerFile] = {}
 
 
 def register(file: AnswerFile) -> None:
-    """Add a kind of file with answers."""
+    """Add a kind of file with answers, in place of one with the same goal."""
     _registered[file.goal] = file
 
 
 def answer_files() -> Mapping[str, AnswerFile]:
-    """Return all kinds of files with answers, by goal, in the order of these."""
+    """Return all kinds of files with answers, by goal, sorted. Imports the labs' modules."""
     lab_modules.load_all()
     return dict(sorted(_registered.items()))
 
 
 def read_seed(table: Table, expected: int | None = None, topic: str = "") -> int:
-    """Return the seed of a file with answers. expected: the seed that it has to have, as a course
-    may fix it; None: any. topic: what the questions of the expected seed are about, for a message.
+    """Return the seed of a file with answers. expected: the seed that it has to have, where a
+    course fixes it; None: any. topic: what the questions of that seed are about, for a message.
     Raises the table's error."""
     if SEED not in table:
         table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")

@@ -24,18 +24,19 @@ _SIGN_BITS = 5
 _CODE_SIGNS = 9
 _CHECK_BITS = _CODE_SIGNS * _SIGN_BITS - 32
 
-# More can be drawn than in earlier versions. A code says from which edition of draws its variants
-# are, by a number that its check is combined with, so that students keep the variants they began.
+# Later versions can draw more than earlier ones. A code says from which edition of draws its
+# variants are, by a number that its check is combined with, so that students keep the variants that
+# they began.
 DRAWS = 2
 _EDITIONS = {1: 0, 2: 0b1010101010101}
 
 
 @dataclass(frozen=True)
 class Seed:
-    """A seed."""
+    """The seed of a student's variants."""
 
     number: int  # one of SEEDS
-    owner: str  # the id that its code is bound to
+    owner: str  # the student's id, to which the code is bound
     draws: int = DRAWS  # the edition of draws that its variants are from
 
     @property
@@ -54,13 +55,15 @@ def _check(owner: str, number: int) -> int:
 
 
 def personal_seed(secret: bytes, owner: str, draws: int = DRAWS) -> Seed:
-    """Return a student's seed. secret: the course's; owner: the student's id in the gradebook."""
+    """Return a student's seed. secret: the course's; owner: the student's id in the gradebook;
+    draws: the edition of draws."""
     digest = hmac.new(secret, f"numalab seed {owner}".encode(), hashlib.sha256).digest()
     return Seed(SEEDS[int.from_bytes(digest[:8], "big") % len(SEEDS)], owner, draws)
 
 
 def seed_of_code(owner: str, code: str) -> Seed:
-    """Return the seed of a code. Raises UserError for a code that is not this owner's."""
+    """Return the seed of a code, whatever its case, blanks and hyphens. owner: the student's id.
+    Raises UserError for a code that is not this owner's."""
     signs = code.upper().replace("-", "").replace(" ", "").translate(_READ_AS)
     if len(signs) != _CODE_SIGNS or any(sign not in _SIGNS for sign in signs):
         raise UserError(
@@ -82,8 +85,8 @@ def seed_of_code(owner: str, code: str) -> Seed:
 
 
 def chosen_seed(text: str, today: date) -> Seed:
-    """Return the seed of the option --seed, for students without a course: a number, or "today".
-    Raises UserError."""
+    """Return the seed that the option --seed means, for students without a course. text: a number,
+    or "today"; today: the date. Raises UserError."""
     if text == TODAY:
         return Seed(today.year * 10_000 + today.month * 100 + today.day, today.isoformat())
     if not (text.isascii() and text.isdigit() and int(text) in SEEDS):

@@ -1,9 +1,9 @@
 """Files of a solution that are needed without its kernels: those that placements are compared with,
 published figures, sealed answers.
 
-They are in solutions/NN_name/; in a student copy in one file there, which is compressed, so that
-students don't come across them by browsing or searching. That is no encryption, and none would
-hold, since the program that reads the file is next to it.
+They are in solutions/NN_name/. A student copy has them in one compressed file there, so that
+students don't come across them by browsing or searching. That is no encryption, and none would be
+safe, since the program that reads the file is in the same copy.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ CODED_FILE = "solution.coded"
 
 @dataclass(frozen=True)
 class Coded:
-    """The content of the compressed file: texts of files by name, and the lab's sealed answers."""
+    """The content of the compressed file."""
 
-    texts: dict[str, str]
-    answers: dict[str, Any]
+    texts: dict[str, str]  # files' texts by name
+    answers: dict[str, Any]  # the lab's sealed answers, by question
 
 
 def write_coded(folder: Path, coded: Coded) -> None:
-    """Write the compressed file of a solution's folder. Raises OSError."""
+    """Write the compressed file into a solution's folder. Raises OSError."""
     text = json.dumps({"texts": coded.texts, "answers": coded.answers})
     (folder / CODED_FILE).write_bytes(zlib.compress(text.encode(), 9))
 
 
 def read_coded(folder: Path) -> Coded:
-    """Read the compressed file of a solution's folder; empty where there is none. Raises
-    NumalabError."""
+    """Return the content of the compressed file in a solution's folder; empty where there is none.
+    Raises NumalabError where it can't be read."""
     path = folder / CODED_FILE
     try:
         data = json.loads(zlib.decompress(path.read_bytes()))
@@ -49,8 +49,8 @@ def read_coded(folder: Path) -> Coded:
 
 
 def solution_text(folder: Path, name: str) -> str | None:
-    """Return the text of a solution's file; None: it has none of that name. Raises OSError and
-    NumalabError."""
+    """Return the text of a solution's file, from its folder or the compressed file there; None:
+    there is no such file. Raises OSError and NumalabError."""
     try:
         return (folder / name).read_text("utf-8")
     except FileNotFoundError:
@@ -58,7 +58,8 @@ def solution_text(folder: Path, name: str) -> str | None:
 
 
 def need_solution_text(folder: Path, name: str) -> str:
-    """Return the text of a file that a solution must have. Raises NumalabError."""
+    """Return the text of a file that a solution must have. Raises NumalabError where it is missing
+    or can't be read."""
     try:
         text = solution_text(folder, name)
     except OSError as error:

@@ -19,8 +19,8 @@ _LINES = re.compile(r"#[^\n]*")
 
 def code_of(name: str, content: bytes) -> str:
     """Return the text of a file without comments and blanks. The suffix of `name` tells the
-    language. Of a notebook it is the text of its cells, without outputs; in all other files
-    comments begin with #."""
+    language. For a notebook it is the text of its cells, without outputs but with comments; in all
+    other files, comments begin with #."""
     text = decode_source(content)
     suffix = Path(name).suffix
     if suffix == ".c":
@@ -35,7 +35,7 @@ def code_of(name: str, content: bytes) -> str:
 
 
 def _cells(text: str) -> str:
-    """Return the text of a notebook's cells; all of a text that is no notebook."""
+    """Return the text of a notebook's cells; the whole text where it is no notebook."""
     try:
         sources = [cell["source"] for cell in json.loads(text)["cells"]]
         return "".join("".join(source) for source in sources)
@@ -44,14 +44,14 @@ def _cells(text: str) -> str:
 
 
 def digest_of(name: str, content: bytes) -> str:
-    """Return the first 32 digits of the SHA-256 of a file's code_of(), as lab.toml has them for
-    starting code."""
+    """Return the digest of a file, as lab.toml has those of starting code: the first 32 digits of
+    the SHA-256 of code_of()."""
     return hashlib.sha256(code_of(name, content).encode()).hexdigest()[:32]
 
 
 def read_digests(table: Table) -> dict[str, Sequence[str]]:
-    """Read [starting_code] of a lab.toml: for each file that a student gets the digest of this
-    release, followed by those of earlier ones."""
+    """Return [starting_code] of a lab.toml: by file that students get, the digest of this release
+    and then those of earlier ones. Raises the table's error."""
     found: dict[str, Sequence[str]] = {}
     for name, value in table.values.items():
         found[name] = table.texts(name) if isinstance(value, list) else (table.text(name),)
@@ -61,8 +61,8 @@ def read_digests(table: Table) -> dict[str, Sequence[str]]:
 
 
 def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, str]:
-    """Read which criteria earn their points only where another one passes. names: of all criteria,
-    in the order of their tables."""
+    """Return for each criterion that earns points only if another one passes the name of that one.
+    names: of all criteria, in the order of their tables. Raises the tables' error."""
     found: dict[str, str] = {}
     for name, table in zip(names, tables, strict=True):
         if EARNS_WITH in table:
@@ -78,14 +78,14 @@ def is_unchanged(
     files: Mapping[str, bytes], digests: Mapping[str, Sequence[str]], kernel: str
 ) -> bool:
     """Tell whether all that was handed in is starting code, of this release or an earlier one.
-    files: contents of handed-in files; digests: as of read_digests; kernel: name of the kernel,
-    without which nothing was handed in."""
+    False where the kernel is missing. files: contents of handed-in files, by name; digests: what
+    read_digests returns; kernel: the kernel's file name."""
     return kernel in files and all(
         digest_of(name, content) in digests.get(name, ()) for name, content in files.items()
     )
 
 
 def is_of_earlier_release(name: str, content: bytes, digests: Sequence[str]) -> bool:
-    """Tell whether a file is starting code of an earlier release, and not of this one. digests: of
-    the file, as of read_digests."""
+    """Tell whether a file is starting code of an earlier release that differs from this release's.
+    digests: those of the file, this release's first."""
     return digest_of(name, content) in digests[1:]

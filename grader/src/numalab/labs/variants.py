@@ -42,24 +42,25 @@ from numalab.machines.seeded import PREFIX, seeded_machine
 from numalab.machines.structure import Structure, structure_of_machine
 from numalab.toml_files.tables import Table, read_table
 
-FOLDER = "variant"  # of templates, in a lab's grading/ and in its solution's folder
+FOLDER = "variant"  # with templates, in a lab's grading/ and in its solution's folder
 DRAWS = "draws.toml"
-MOST_TRIES = 1000  # until a combination is drawn that is allowed
+MOST_TRIES = 1000  # draws until a combination is allowed
 
 _PLACEHOLDER = re.compile(r"@([a-z_0-9]+(?:\.[a-z_0-9]+)?)@")
 
 
 @dataclass(frozen=True)
 class Draw:
-    """Something that is drawn."""
+    """A choice that is drawn."""
 
     name: str  # its name in placeholders
-    choices: Mapping[str, Mapping[str, str]]  # texts of each choice, by the choice's name
-    # The edition of draws in which a choice was added, by its name. Seeds of an older edition draw
-    # from the choices that it had.
+    choices: Mapping[str, Mapping[str, str]]  # by name of the choice, its texts by their keys
+    # The edition of draws in which a choice was added, by its name. Seeds of an earlier edition
+    # draw from the choices of that time.
     first_editions: Mapping[str, int] = field(default_factory=dict)
 
     def drawn_from(self, edition: int) -> list[str]:
+        """Return the names of the choices that an edition of draws has."""
         return [name for name in self.choices if self.first_editions.get(name, 1) <= edition]
 
 
@@ -67,9 +68,9 @@ class Draw:
 class Draws:
     """All that is drawn for a lab's variants."""
 
-    lab: str  # its name
-    draws: tuple[Draw, ...]  # what is drawn
-    never: tuple[Mapping[str, str], ...]  # combinations of choices, by draw, that are not drawn
+    lab: str  # the lab's name
+    draws: tuple[Draw, ...]
+    never: tuple[Mapping[str, str], ...]  # combinations that are not drawn: choices by draw
     # takes, takes_of_solution: files of the lab and its solution that variants have as well, with
     # the variant's name in place of the lab's.
     takes: tuple[str, ...]
@@ -80,9 +81,9 @@ class Draws:
 class Variant:
     """The variant of a lab for one seed."""
 
-    lab: str  # name of the lab
-    seed: Seed  # its seed
-    chosen: Mapping[str, str]  # name of the choice, by draw
+    lab: str  # the lab's name
+    seed: Seed
+    chosen: Mapping[str, str]  # the name of the choice, by draw
     texts: Mapping[str, str]  # texts of placeholders that are drawn, or that name the owner
 
     @property
@@ -90,7 +91,8 @@ class Variant:
         return variant_name(self.lab)
 
     def text(self, placeholder: str) -> str | None:
-        """Return the text that replaces a placeholder; None: there is none."""
+        """Return the text that replaces a placeholder, which is given without its @; None: there
+        is no such placeholder."""
         kind, _, goal = placeholder.partition(".")
         if placeholder in self.texts:
             return self.texts[placeholder]
@@ -114,12 +116,12 @@ def is_variant_name(name: str) -> bool:
 
 
 def lab_of_variant(name: str) -> str:
-    """Return the name of the lab that a variant's name belongs to."""
+    """Return the name of the lab that a variant's name belongs to; a lab's own name as it is."""
     return name.removesuffix(VARIANT_ENDING)
 
 
 def templates(root: Path, lab: str) -> Path:
-    """Return the folder with templates of what students get."""
+    """Return the folder with the templates of what students get."""
     return root / "labs" / lab / GRADING / FOLDER
 
 
@@ -128,11 +130,13 @@ def solution_templates(root: Path, lab: str) -> Path:
 
 
 def labs_with_variants(root: Path) -> list[str]:
+    """Return the names of labs that have templates of variants, sorted."""
     return [lab for lab in lab_names(root) if (templates(root, lab) / DRAWS).is_file()]
 
 
 def lab_with_variants(root: Path, name: str) -> str:
-    """Return the name of a lab that has variants. name: its name or number. Raises UserError."""
+    """Return the name of a lab that has variants. name: its name or number. Raises UserError where
+    there is no such lab, or it has none, and NumalabError."""
     (lab,) = choose_labs(load_labs(root), [name])
     having = labs_with_variants(root)
     if lab.name not in having:
@@ -141,8 +145,8 @@ def lab_with_variants(root: Path, name: str) -> str:
 
 
 def variant_lab(root: Path, lab: str) -> Lab:
-    """Return what all variants of a lab have in common: criteria and files. Goals and machine are
-    those of some seed. Raises NumalabError."""
+    """Return a lab with what all variants of a lab have in common: criteria and files. Its goals
+    and machine are those of some seed. Raises NumalabError."""
     folder = templates(root, lab)
     path = folder / GRADING / DECLARATION
     some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
@@ -154,7 +158,8 @@ def variant_lab(root: Path, lab: str) -> Lab:
 
 
 def names_with_variants(root: Path) -> list[str]:
-    """Return the names of all that can be handed in, each variant behind its lab."""
+    """Return the names of all labs and variants that can be handed in, each variant after its
+    lab."""
     having = labs_with_variants(root)
     return [
         name
@@ -164,13 +169,13 @@ def names_with_variants(root: Path) -> list[str]:
 
 
 def labs_that_ask(root: Path) -> list[str]:
-    """Return labs whose variants ask for predictions. Raises NumalabError."""
+    """Return the names of labs whose variants ask for predictions. Raises NumalabError."""
     return [lab for lab in labs_with_variants(root) if variant_lab(root, lab).predicted]
 
 
 def labs_and_variants(root: Path) -> dict[str, Lab]:
-    """Return all that can be handed in, by name, each variant behind its lab. Raises
-    NumalabError."""
+    """Return all labs and variants that can be handed in, by name, each variant after its lab.
+    Raises NumalabError."""
     labs = load_labs(root)
     return {
         name: labs[name] if name in labs else variant_lab(root, lab_of_variant(name))
@@ -182,7 +187,7 @@ def labs_and_variants(root: Path) -> dict[str, Lab]:
 
 
 def read_draws(root: Path, lab: str) -> Draws:
-    """Read a lab's draws.toml. Raises NumalabError with the place of a mistake."""
+    """Read a lab's draws.toml. Raises NumalabError, with the place of a mistake."""
     keys = ("draw", "never", "takes", "takes_of_solution")
     top = read_table(templates(root, lab) / DRAWS, NumalabError, keys)
     draws = tuple(_draw(table) for table in top.tables("draw", ("name", "values", "choice")))
@@ -221,7 +226,7 @@ def _draw(table: Table) -> Draw:
 
 
 def draw_variant(draws: Draws, seed: Seed) -> Variant:
-    """Draw the variant of a seed. Raises NumalabError where no combination is allowed."""
+    """Draw the variant of a seed. Raises NumalabError where no allowed combination was drawn."""
     for attempt in range(MOST_TRIES):
         chosen = {draw.name: _chosen(draws.lab, seed, draw, attempt) for draw in draws.draws}
         if not any(choices.items() <= chosen.items() for choices in draws.never):
@@ -256,8 +261,8 @@ def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
 
 
 def rendered(template: str, variant: Variant, where: str) -> str:
-    """Replace the placeholders of a template. where: what messages call it. Raises NumalabError for
-    an unknown placeholder."""
+    """Return a template's text with its placeholders replaced. where: what messages call the
+    template. Raises NumalabError for an unknown placeholder."""
 
     def text_of(match: re.Match[str]) -> str:
         text = variant.text(match[1])

@@ -1,7 +1,7 @@
-"""Read archives, in a process of its own: zip, and tar as it is or compressed.
+"""Read archives, in a process of its own: zip, and tar, compressed or not.
 
-Limits are counted on what has been read, since headers can claim anything. A member is a stream.
-Members that are no plain files, or encrypted, are listed and never opened.
+Limits are on what has been read, since headers can claim anything. A member is read as a stream.
+Members that are no plain files, or encrypted, are listed and must not be opened.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from numalab.untrusted.reader_server import Connection, Unreadable
 from numalab.words import bytes_allowed
 
 _CHUNK_BYTES = 1 << 16
-# A smaller archive may have any ratio: a few lines of equal text pack very well.
+# An archive that expands to less may have any ratio: a few equal lines can be packed very well.
 RATIO_FROM_BYTES = 1 << 20
-# The least a zip's directory takes for a member, and what long names and fields may add.
+# The least that a zip's directory takes for a member, and what long names and fields may add.
 _DIRECTORY_ENTRY_BYTES = 46 + 512
 _XZ_MEMORY_BYTES = 128 << 20
 _MOST_NAME = 5_000  # characters that are passed on; far shorter names are refused as too long
 MEMBERS_PER_PART = 1_000  # of an answer
-CLOSE = 0xFFFFFFFF  # requested in place of a number of bytes; 0: open the member
+# Requested in place of a number of bytes, it closes the member; 0 opens it, and begins anew.
+CLOSE = 0xFFFFFFFF
 
 _DAMAGED = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, struct.error,
@@ -42,9 +43,9 @@ class Member(NamedTuple):
     """A member of an archive."""
 
     name: str  # its path in the archive
-    kind: str  # file, folder, link or special
-    refused: str  # why it must not be read, in words that go on from its name; empty: it may
-    packed_bytes: int  # what it takes in the archive
+    kind: str  # "file", "folder", "link" or "special"
+    refused: str  # why it must not be read, in words that follow its name; empty: it may be
+    packed_bytes: int  # its size in the archive: in a zip compressed, in a tar not
 
 
 _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
@@ -52,9 +53,12 @@ _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
     """Answer with the archive's members, as lists of Member in JSON, and then each request (a
-    member's index, a number of bytes) with the next bytes of that member. options: `members` and
-    `expanded_bytes`, the most that the archive may have; `ratio`, the most that its expanded size
-    may be over its own. Raises Unreadable."""
+    member's index, a number of bytes) with the next bytes of that member, at most 64 KiB. Returns
+    when the client closes the connection. Raises Unreadable.
+
+    options: `members` and `expanded_bytes`, the most that the archive may have; `ratio`, the most
+    that the expanded size of a compressed tar may be over its own.
+    """
     openers: list[Callable[[], IO[bytes] | None]] = []
     listed: list[Member] = []
     try:
@@ -118,8 +122,8 @@ def _members(file: IO[bytes], options: dict[str, Any]) -> Iterator[_Opened]:
 
 
 def _check_directory(file: IO[bytes], members: int) -> None:
-    """Refuse a zip whose directory is larger than so many members can need, since Python reads the
-    whole directory at once. Raises Unreadable. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
+    """Raise Unreadable for a zip whose directory is larger than so many members can need, since
+    Python reads the whole directory at once. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
     size = file.seek(0, 2)
     file.seek(max(0, size - (1 << 16) - 22 - 20 - 56))  # a comment, and the three last records
     tail = file.read()
@@ -136,7 +140,7 @@ def _check_directory(file: IO[bytes], members: int) -> None:
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
     """Return a member's name. Without the flag for UTF-8 it is in code page 437 by the standard,
-    and in UTF-8 by the habit of macOS and others."""
+    but in UTF-8 in archives from macOS and others."""
     if info.flag_bits & 0x800:
         return info.filename
     try:
@@ -168,8 +172,8 @@ def _zip_members(file: IO[bytes], members: int) -> Iterator[_Opened]:
 
 
 def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield what an xz file expands to, with a limit on memory, which lzma.open lacks: a header can
-    ask for gigabytes."""
+    """Yield what an xz file expands to, in chunks, with a limit on memory: a header can ask for
+    gigabytes, and lzma.open has no limit."""
     data = file.read(_CHUNK_BYTES)
     while data:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)
@@ -184,8 +188,8 @@ def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
-    """Return an iterator over what a file expands to; None: it is not compressed, or in an unknown
-    way. start: its first bytes."""
+    """Return an iterator over what a file expands to, in chunks; None: it is not compressed, or in
+    an unknown way. start: the file's first bytes."""
     source: IO[bytes]
     if start.startswith(b"\x1f\x8b"):
         source = gzip.GzipFile(fileobj=file, mode="rb")  # type: ignore[assignment]

@@ -1,13 +1,13 @@
 """Read an untrusted file in a process of its own, with limits.
 
-    with Readers("archives") as readers:
-        reading = readers.read(file, options, limits)
+    with ReaderPool("archives") as readers, readers.read(file, options, limits) as reading:
         for part in reading.answer():
             ...
 
 Python's library reads archives, TOML and XML without bounds: a header of a few bytes can cost it
-hours, or all memory. In a process with limits that costs one refusal. A reader's time is limited as
-CPU time, so that a machine that pauses does not make files unreadable.
+hours, or all memory. In a process with limits, such a file is refused, and nothing else happens. A
+reader's CPU time is limited, not its time by the clock, so that a machine that pauses does not make
+files unreadable.
 """
 
 from __future__ import annotations
@@ -31,21 +31,22 @@ from numalab.untrusted.visible import visible
 from numalab.words import bytes_allowed
 
 _SERVER = Path(reader_server.__file__)
-# By the clock, for one answer: only against waits without CPU time, as for a disk that is gone.
+# By the clock, for each piece of an answer: against waits without CPU time, as for a disk that is
+# gone.
 _WALL_LIMIT_S = 900.0
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one reader: CPU time in s, address space, and the size of each file it writes."""
+    """Limits of one reader."""
 
-    computing_s: int
-    memory_bytes: int
-    file_bytes: int = 0
+    computing_s: int  # CPU time
+    memory_bytes: int  # address space
+    file_bytes: int = 0  # size of each file that it writes
 
 
 class Reading:
-    """The client's end of the connection to a reader, which reads one file."""
+    """The client's end of the connection to a reader of one file; for a `with` statement."""
 
     def __init__(self, connection: socket.socket, limits: Limits) -> None:
         self._connection, self._limits = connection, limits
@@ -59,16 +60,18 @@ class Reading:
         self.close()
 
     def close(self) -> None:
+        """Close the connection, without waiting for the reader's end."""
         self._connection.close()  # its reader ends, unless it is stuck, and then at its limit
 
     def ask(self, first: int, second: int) -> None:
-        """Send two numbers, whose meaning is the reader's own; answer() then has the reply."""
+        """Send a request of two numbers, whose meaning is the reader's own; answer() has the
+        reply."""
         with suppress(OSError):  # the reader is gone, which answer() reports
             self._connection.sendall(REQUEST.pack(first, second))
 
     def answer(self) -> Iterator[bytes]:
-        """Yield the parts of an answer, to its end. Raises Unreadable, also where the reader met
-        its limits."""
+        """Yield the parts of an answer, to its end. Raises Unreadable, with the reader's reason or
+        since it met its limits."""
         while True:
             kind, length = FRAME.unpack(self._received(FRAME.size))
             content = self._received(length)
@@ -105,8 +108,11 @@ class Reading:
 
 
 class ReaderPool:
-    """Starts readers of one kind, as forks of one process; for a `with` statement. module: of this
-    package, whose read() each of them runs."""
+    """Starts readers of one kind, as forks of one process; for a `with` statement.
+
+    Args:
+        module: name of the module of this package whose read() each reader runs.
+    """
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -131,8 +137,9 @@ class ReaderPool:
             )  # fmt: skip
 
     def read(self, file: IO[bytes], options: Mapping[str, Any], limits: Limits) -> Reading:
-        """Start a reader of a file, from its beginning. options: passed to the module's read(), as
-        JSON. limits: those of this reader. Raises OSError (no process can be started)."""
+        """Start a reader of a file, from its beginning; the caller closes what is returned.
+        options: passed to the module's read(), as JSON. limits: those of this reader. Raises
+        OSError (no process can be started)."""
         file.flush()
         file.seek(0)
         request = {"options": options, "limits": asdict(limits)}

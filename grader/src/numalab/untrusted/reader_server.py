@@ -1,5 +1,5 @@
-"""The process that readers are forked from. reader_pool.py starts it, and it imports nothing but
-Python's own library.
+"""The process that readers are forked from. reader_pool.py starts it, and this module imports
+nothing but Python's own library.
 
 Each request comes as one message on a socket, with the file to read and one end of a connection
 passed along as descriptors. The server forks; the fork sets its limits before it reads a byte, and
@@ -19,18 +19,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-FRAME = struct.Struct("!cI")  # kind and length of what follows
-REQUEST = struct.Struct("!II")
+FRAME = struct.Struct("!cI")  # kind and length of the content that follows
+REQUEST = struct.Struct("!II")  # two numbers, whose meaning is the reader's own
 STARTED, PART, END, REFUSED = b"S", b"P", b".", b"R"
 MAX_REQUEST_BYTES = 1 << 16  # of options and limits, as JSON
 
 
 class Unreadable(Exception):
-    """A file that can't be read; the message goes on from the file's name."""
+    """A file can't be read; the message continues a sentence from the file's name."""
 
 
 class Connection:
-    """The reader's end of the connection: frames of a kind, a length and content."""
+    """The reader's end of the connection. It sends frames: a kind, a length and content."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -49,7 +49,7 @@ class Connection:
         self._send(END)
 
     def refuse(self, why: str) -> None:
-        """Send why there is no answer, in words that go on from the file's name."""
+        """Send why there is no answer, in words that follow the file's name."""
         self._send(REFUSED, why.encode(errors="replace"))
 
     def next_request(self) -> tuple[int, int] | None:
@@ -96,7 +96,10 @@ def _serve(module: Any, request: dict[str, Any], descriptors: list[int]) -> None
 
 
 def main() -> None:
-    """Arguments: the number of the socket, and the reader's module in this package."""
+    """Serve requests until the client closes its socket, then end all readers and this process.
+
+    Command-line arguments: the descriptor of the socket, and the reader's module in this package.
+    """
     channel = socket.socket(fileno=int(sys.argv[1]))
     module = importlib.import_module(f"numalab.untrusted.{sys.argv[2]}")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # none of them is waited for

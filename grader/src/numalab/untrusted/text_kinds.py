@@ -1,5 +1,5 @@
-"""Recognise files that were handed in as a program's text and are something else, so that one
-sentence says so where a compiler would only cite the first line."""
+"""Recognise files that were handed in as a program's text and are something else, so that a
+sentence says what they are, where a compiler would only cite the first line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-# By the first bytes, with which no text begins that a compiler accepts.
+# What files are, by their first bytes, with which no text begins that a compiler accepts.
 _HEADS: Mapping[bytes, str] = {
     b"%PDF-": "a PDF document",
     b"%!PS": "a PostScript document",
@@ -44,24 +44,25 @@ _DIFF = re.compile(
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
 _ENTITY = re.compile(r"^[ \t]*#[ \t]*include[ \t]*&(?:lt|quot|#\d+);", re.M)
-# In lines as mails have them. Each ends, so that no part is matched twice.
+# In lines as mails have them. Each line has an end, so that no part is matched twice.
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]*={0,2}\s*")
-# One that is not closed goes to the end, so that no end is searched twice.
+# A comment that is not closed goes to the end, so that no end is searched for twice.
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|![^\n]*", re.S)
 _TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
 
 
 @dataclass(frozen=True)
 class TextKind:
-    """What a file is."""
+    """What a file is, if not a program's text as it should be."""
 
     why: str  # what follows the file's name in a sentence, without a full stop
-    is_text: bool  # it is a program's text all the same
+    is_text: bool  # it may be a program's text all the same
     is_marked: bool = False  # it has marks of a merge or of Markdown
 
 
 def _wide(data: bytes) -> str:
-    """Return "UTF-16" or "UTF-32", by a byte order mark or by where bytes are 0; empty: neither."""
+    """Return "UTF-16" or "UTF-32", by a byte order mark or the places of zero bytes; empty: it is
+    neither."""
     if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         return "UTF-32"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -81,7 +82,8 @@ def _line(text: str, place: int) -> int:
 
 
 def _marks(text: str) -> str:
-    """Return what a merge or Markdown has left in a program, with its line; empty: nothing."""
+    """Return what a merge or Markdown has left in a program, with its line, as the end of a
+    sentence; empty: nothing."""
     conflict = [found.group()[0] for found in _CONFLICT.finditer(text)]
     if {"<", "=", ">"} <= set(conflict):
         first = _CONFLICT.search(text)
@@ -115,8 +117,8 @@ def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def _odd_characters(text: str) -> str:
-    """Return what a word processor or web page has put into a program, with its line; empty:
-    nothing."""
+    """Return what a word processor or web page has put into a program, with its line, as the end
+    of a sentence; empty: nothing."""
     # As many lines as before, so that numbers hold.
     code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
     for pattern, what in () if text.isascii() else _odd_patterns():
@@ -138,7 +140,8 @@ def _odd_characters(text: str) -> str:
 
 
 def kind_of_text(data: bytes) -> TextKind | None:
-    """Return what a file is that should be a program's text; None: nothing speaks against it."""
+    """Return what a file is that should be a program's text; None: nothing speaks against that.
+    data: the file's content."""
     head = data.removeprefix(_BOM)
     for start, what in _HEADS.items():
         if head.lstrip(b" \t\r\n").startswith(start):

@@ -1,5 +1,5 @@
-"""Try in a process of its own whether Python's reader of TOML comes to its end with a text: dotted
-keys cost it the square of their number."""
+"""Try in a process of its own whether Python's TOML parser comes to its end with a text: with many
+dotted keys it takes time with the square of their number."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from numalab.untrusted import reader_pool
 from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
-MOST_BYTES = 64 << 10  # of what a student writes; a file of the labs has less than one
+MOST_BYTES = 64 << 10  # of a student's file; the labs' own have less than 1 KiB
 LIMITS = reader_pool.Limits(computing_s=3, memory_bytes=512 << 20)
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Answer nothing, once the reader has come to its end, with or without an error. Whether the
-    text is TOML is found out by the caller, who reports the line."""
+    """Send an empty answer once the parser has come to its end, with or without an error. Callers
+    parse the text themselves, and report an error with its line."""
     del options
     with suppress(ValueError, RecursionError):
         tomllib.loads(file.read().decode())
@@ -28,8 +28,8 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
 @lru_cache(maxsize=64)
 def why_not_readable(text: str) -> str:
-    """Return why a text must not be parsed, in words that go on from the file's name; empty: it
-    may be. Raises OSError where no process can be started."""
+    """Return why a text must not be parsed, in words that follow the file's name; empty: it may be.
+    Raises OSError where no process can be started."""
     try:
         content = text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair, as JSON may have it

@@ -1,6 +1,6 @@
 """Run binutils and compilers on files made from untrusted input, with limits.
 
-A line table or a symbol can cost such a program any time and all memory; it is ended at its limits.
+A line table or a symbol can cost such a program any time and all memory; limits end it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from numalab.processes import shell_variables, starting
 
-# A shell sets the limits: code of Python between fork and exec may wait for a lock that another
-# thread held. Where the system's own limits are lower, those hold. -f counts 512 bytes, -v KiB.
+# A shell sets the limits: Python code between fork and exec may wait for a lock that another thread
+# held. Where the system's own limits are lower, those hold. -f is in units of 512 bytes, -v in KiB.
 _LIMITED = (
     'ulimit -c 0; ulimit -t "$1" 2>/dev/null; ulimit -v "$2" 2>/dev/null; '
     'ulimit -f "$3" 2>/dev/null; shift 3; exec "$@"'
@@ -31,7 +31,7 @@ class ToolLimits:
     computing_s: int  # CPU time of each process
     memory_bytes: int  # address space of each process
     file_bytes: int  # size of each file that is written
-    output_bytes: int  # how much of the output is read
+    output_bytes: int  # how much of the output is read; the rest is dropped
     wall_s: float  # how long all of its processes may take together, by the clock
 
 
@@ -46,8 +46,8 @@ class TookTooLong(Exception):
 
 
 def code_of(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
-    """Wait for a process and return its exit code; None: it has not ended within limit_s.
-    Popen.wait with a limit polls twenty times per second, a delay that shows in timings."""
+    """Wait for a process and return its exit code, negative for a signal; None: it has not ended
+    within limit_s. Popen.wait with a limit polls, a delay that shows in timings."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:  # Linux before 5.3
@@ -97,7 +97,8 @@ def run_limited(
 
 
 def output_of(command: Sequence[str], limits: ToolLimits = TOOL_LIMITS) -> str:
-    """Return what a program prints on standard output; empty where it failed or took too long."""
+    """Return what a program prints on standard output; empty where it failed, took too long or
+    can't be started."""
     try:
         code, output = run_limited(command, limits, takes_stderr=False)
     except (OSError, TookTooLong):

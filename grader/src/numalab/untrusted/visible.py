@@ -2,7 +2,7 @@
 
 Control characters steer a terminal (ESC, and after it anything up to the clipboard); others reverse
 the direction of writing or are invisible. They are shown by their number. Text is cleaned where it
-comes in, so that whatever shows it need not do it again.
+comes in, so that code that shows it need not clean it again.
 """
 
 from __future__ import annotations
@@ -50,13 +50,14 @@ def visible_lines(text: str) -> str:
 
 
 def shown(name: str | tuple[str, ...], most: int = 80) -> str:
-    """Return an untrusted name for a message: visible, and at most `most` characters. name: a text,
+    """Return an untrusted name for a message: visible, and cut to `most` characters. name: a text,
     or the parts of a path."""
     text = name if isinstance(name, str) else "/".join(name)
     return shortened(visible(text[: most + 1]) if len(text) > most else visible(text), most)
 
 
 def shortened(text: str, most: int) -> str:
+    """Return a text cut to `most` characters, of which the last one then is an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""Parse XML, without what makes a small file expensive: entities, and elements nested too deep."""
+"""Parse XML, but refuse what makes a small file expensive: entities, and deeply nested elements."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numalab.untrusted import reader_pool
 from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
-DEEPEST = 64  # exports of hwloc have less than half of it
+DEEPEST = 64  # levels of elements; hwloc's exports have less than half as many
 LIMITS = reader_pool.Limits(computing_s=10, memory_bytes=1 << 30)
 
 
 def parse(content: bytes) -> ElementTree.Element:
-    """Return the root element. Raises Unreadable (it declares entities, or nests elements deeper
-    than DEEPEST), ExpatError (it is no XML) and LookupError, ValueError (its encoding is not
-    known)."""
+    """Return the root element of an XML text. Raises Unreadable (it declares entities, or nests
+    elements deeper than DEEPEST), ExpatError (it is no XML), and LookupError or ValueError (its
+    encoding is not known). Takes any time and memory: for untrusted texts use parsed()."""
     builder = ElementTree.TreeBuilder()
     parser = expat.ParserCreate()
     depth = 0
@@ -49,7 +49,7 @@ def parse(content: bytes) -> ElementTree.Element:
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Answer nothing, once the parser has come to its end, with or without an error."""
+    """Send an empty answer once the parser has come to its end, with or without an error."""
     del options
     with suppress(Unreadable, expat.ExpatError, LookupError, ValueError):
         parse(file.read())
@@ -57,8 +57,9 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
 
 def parsed(content: bytes) -> ElementTree.Element:
-    """Parse XML that a process of its own could parse within LIMITS. Raises what parse() raises,
-    and OSError where no process can be started."""
+    """Return the root element of an XML text, once a process of its own could parse it within
+    LIMITS. Raises what parse() raises, Unreadable also where it could not, and OSError where no
+    process can be started."""
     with ReaderPool("xml") as readers, tempfile.TemporaryFile() as file:
         file.write(content)
         with readers.read(file, {}, LIMITS) as reading:
