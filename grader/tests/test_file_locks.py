@@ -14,7 +14,7 @@ from typing import IO
 import pytest
 
 from numalab.course.locks import hold_lock, is_held
-from numalab.errors import LockedError
+from numalab.errors import LockedError, UserError
 from numalab.file_systems import locks as file_locks
 from numalab.file_systems.locks import LockFile, stand_in
 from numalab.grading import node_lock
@@ -130,6 +130,18 @@ def test_a_course_is_held_by_one(
     assert not is_held(path)
     with hold_lock(path, busy):
         pass
+
+
+def test_a_lock_whose_holder_can_not_be_written_is_a_users_matter(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: LockFile, text: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(LockFile, "say", full)
+    with pytest.raises(UserError, match=r"can't write to .*lock"), hold_lock(shared / "lock", busy):
+        pass
+    assert not is_held(shared / "lock")
 
 
 @pytest.mark.parametrize(

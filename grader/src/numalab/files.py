@@ -97,8 +97,9 @@ def write_whole(path: Path, text: str) -> None:
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # one that is full has none
+    except BaseException as error:
+        if isinstance(error, OSError):
+            error.filename = error.filename or str(path)  # one that is full has none
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
         raise

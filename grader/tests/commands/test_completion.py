@@ -7,9 +7,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
 from support.commands import environment, numalab_command
 
+from numalab.commands import completing
+from numalab.errors import UserError
 from numalab.installation import Installation
 from numalab.labs.declaration import lab_names
 from numalab.machines.gallery import machine_names
@@ -92,3 +95,12 @@ def test_completing_sets_nothing_up(installation: Installation, tmp_path: Path) 
     script = launched("completion", "bash")
     assert script.returncode == 3 and "first run ./numalab setup" in script.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bin", "common", "numalab"]
+
+
+def test_a_copy_whose_user_has_no_home_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(preset: str) -> Installation:
+        raise UserError("this user has no home folder")
+
+    monkeypatch.setattr(completing, "find_installation", homeless)
+    context = click.Context(click.Command("grade"))
+    assert completing.complete_lab(context, click.Argument(["lab"]), "0") == []

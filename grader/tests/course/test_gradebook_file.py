@@ -102,6 +102,13 @@ def test_a_copy_is_of_a_moment_without_a_change(
     assert list(states) == list(contents) == []
 
 
+def test_a_copy_that_can_not_be_read_is_told(tmp_path: Path) -> None:
+    course = CourseFolder(tmp_path)
+    course.gradebook.mkdir(parents=True)
+    with pytest.raises(NumalabError, match=r"can't read .*gradebook"):
+        database._content(course)
+
+
 def test_a_reader_sees_nothing_of_a_change_that_is_under_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -140,6 +140,11 @@ def test_what_is_no_run_is_told(course: CourseFolder) -> None:
         (folder / "run.json").write_text(text)
         with raises_text(NumalabError):
             runs.read_run(course, RUN.id)
+    whole = runs.run_json(RUN)
+    for odd in ({"grading": "x"}, {"grading": [1]}, {"chunks": [["x"]]}, {"slurm": None}):
+        (folder / "run.json").write_text(json.dumps(whole | odd))
+        with pytest.raises(NumalabError, match="it is no run of this kit"):
+            runs.read_run(course, RUN.id)
 
 
 def test_runs_are_open_until_they_are_over_and_unclean_until_they_are_clean(

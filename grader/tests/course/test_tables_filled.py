@@ -39,6 +39,17 @@ def test_canvas_table_as_a_whole() -> None:
     assert len(made.remarks) == 5
 
 
+def test_a_login_in_canvas_is_no_other_students_address() -> None:
+    ada = replace(GRADED, student=Student("ada", "Ada", {"login": "Bob@example.org"}))
+    bob = replace(GRADED, student=Student("bob", "Bob", {"email": "bob@example.org"}), points=1.0)
+    template = CsvTable([["Student", "ID", "SIS Login ID", "First touch (1)"],
+                         ["A", "", "bob@EXAMPLE.org", ""]])  # fmt: skip
+    for rows in ([ada, bob], [bob, ada]):
+        assert canvas.fill_table(template, rows, {}, "c.csv").text.endswith("org,6.25\r\n")
+    twin = replace(bob, student=Student("ada2", "Ada", ada.student.external))
+    assert canvas.fill_table(template, [ada, twin], {}, "c.csv").text.endswith("org,\r\n")
+
+
 def test_canvas_without_a_line_of_points_and_with_names_apart() -> None:
     template = CsvTable([["LastName", "FirstName", "ID", "Warm-up (1)"], ["L", "A", "1", ""]])
     made = canvas.fill_table(template, [GRADED, BY_HAND], {LAB: "Warm-up"}, "c.csv")
@@ -144,6 +155,18 @@ def test_moodles_worksheet_may_have_three_columns() -> None:
     made = moodle.fill_worksheet(template, [GRADED, ungraded], "w.csv")
     assert made.text.splitlines()[1].startswith("Participant 101,6.25,")
     assert not [line for line in made.remarks if "X (x)" in line]
+
+
+def test_digits_in_another_column_are_no_number_of_a_participant() -> None:
+    header = ["Full name", "Identifier", "Grade", "Feedback comments"]
+    lines = [["Group 101", "Participant 7", "", ""], ["B", "Participant 101", "", ""]]
+    made = moodle.fill_worksheet(CsvTable([header, *lines]), [GRADED], "w.csv").text
+    first, second = made.splitlines()[1:3]
+    assert (first, second[:24]) == ("Group 101,Participant 7,,", 'B,Participant 101,6.25,"')
+    without = moodle.fill_worksheet(
+        CsvTable([["Full name", "Grade", "Feedback comments"], ["Group 101", "", ""]]), [GRADED], ""
+    )
+    assert without.text.splitlines()[1] == "Group 101,,"
 
 
 def test_a_name_that_two_have_finds_nobody_in_moodle() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sys
@@ -21,7 +22,7 @@ from numalab.course.jobs import node, runs, work
 from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
 from numalab.course.jobs.work import GradingExit
 from numalab.course.records import Attempt, AttemptState, GradingTarget
-from numalab.errors import UserError
+from numalab.errors import NumalabError, UserError
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.grading.node_lock import NODE_LIMIT_S
 from numalab.installation import Installation
@@ -352,6 +353,10 @@ def test_records_of_what_is_no_attempt_are_not_gone_on_with(course: CourseFolder
     for number in (1, 2):
         (course.attempt(ADA, number) / "evidence").mkdir(parents=True)
     assert work.earlier_records(course, ADA) == [course.attempt(ADA, 1) / "evidence"]
+    path = course.attempt(ADA, 1) / "attempt.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"ended_at": "noon"}))
+    with pytest.raises(NumalabError, match=r"attempt\.json is damaged"):
+        work.earlier_records(course, ADA)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from support.commands import numalab_command
 from numalab.diagnosing.case import Case, Suspect, bank, case_of, make_case, needs_several_nodes
 from numalab.diagnosing.case_run import run_case
 from numalab.diagnosing.handed_in import FILE
-from numalab.diagnosing.report import LETTERS, report_lines
+from numalab.diagnosing.report import LETTERS, chosen_by_letters, report_lines
+from numalab.errors import UserError
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import load_labs
 from numalab.labs.seeds import Seed, chosen_seed
@@ -118,6 +120,15 @@ def test_the_command_asks_and_grades_at_once(installation: Installation) -> None
     asked = numalab_command(installation, "diagnose", "01", "--seed", seed)
     assert asked.code == 130
     assert "no answer, so that nothing is kept" in asked.said
+
+
+def test_a_letter_beyond_the_choices_is_refused() -> None:
+    _, case = _seed_of_wrong_results()
+    first, *others = case.questions
+    short = replace(case, questions=(replace(first, choices=first.choices[:3]), *others))
+    letters = ",".join("d" for _ in case.questions)
+    with pytest.raises(UserError, match=f"question {first.name} has no choice d; its last is c"):
+        chosen_by_letters(short, letters)
 
 
 def test_a_sheet_is_written_for_who_has_no_mistakes(

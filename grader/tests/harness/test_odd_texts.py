@@ -10,8 +10,10 @@ import pytest
 from support.compiling import command_for
 from support.deliveries import put
 
+from numalab.errors import NumalabError
 from numalab.evidence.format import Build
 from numalab.harness.build import _explain_oddity, _missing, compiler_output, configure
+from numalab.harness.monitor import THIS_MACHINE
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.untrusted.text_kinds import kind_of_text
@@ -171,3 +173,8 @@ def test_odd_texts_compile_without_a_word(installation: Installation, tmp_path: 
         command = command_for(installation, "01_first_touch", source, tmp_path)
         done = subprocess.run(command, cwd=installation.build, capture_output=True, text=True)
         assert (done.returncode, compiler_output(done.stderr, {})) == (0, ""), name
+
+
+def test_a_program_that_can_not_be_started_is_numalabs_error(tmp_path: Path) -> None:
+    with pytest.raises(NumalabError, match=r"can't run .*missing: No such file"):
+        THIS_MACHINE.execute([str(tmp_path / "missing")], {})

@@ -586,6 +586,14 @@ def test_what_lets_a_sandbox_be_made_depends_on_who_refuses(
     assert advice.endswith(command or ".")
 
 
+def test_roots_of_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert other_roots([], {"CONDA_PREFIX": str(tmp_path)}, Path("/opt/kit")) == [str(tmp_path)]
+
+
 def test_roots_never_show_the_kit_or_a_home(tmp_path: Path) -> None:
     installation, site = tmp_path / "kit", tmp_path / "site"
     for folder in (installation / "bin", site / "bin", site / "lib"):

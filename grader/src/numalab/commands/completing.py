@@ -14,7 +14,7 @@ from numalab.labs.declaration import choose_labs, lab_names, load_labs
 def _installation() -> Installation | None:
     try:
         return find_installation("gnu")
-    except NumalabError:
+    except (NumalabError, UserError):
         return None
 
 

@@ -33,8 +33,7 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
 
     Raises:
         LockedError: another process holds the lock.
-        UserError: the file can't be opened.
-        OSError: the holder's name can't be written, as on a full disk.
+        UserError: the file can't be opened or written.
     """
     try:
         file = LockFile(path)
@@ -47,7 +46,10 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
             with _hold_mark(_mark(path), refusal):
                 yield
             return
-        file.say(f"{_own_name()}\n")
+        try:
+            file.say(f"{_own_name()}\n")
+        except OSError as error:  # such as a full disk
+            raise UserError(f"can't write to {path}: {reason_of(error)}") from error
         yield
 
 

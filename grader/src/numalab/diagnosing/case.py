@@ -191,6 +191,12 @@ def make_case(
         )
     text = f"numalab diagnose {seed.number} {lab.name}"
     among = [one for one in cases if language in (None, one.language)]
+    if not among:
+        languages = sorted({one.language for one in cases})
+        raise NumalabError(
+            f"lab {lab.name} has no cases in '{language}' for diagnosis; it has some in "
+            f"{listed(languages)}"
+        )
     return case_of(installation, lab, pick(f"{text}: case", among), cases, seed)
 
 

@@ -70,6 +70,12 @@ def chosen_by_letters(case: Case, answers: str) -> dict[str, str]:
             f"the answers '{answers}': write one letter from a to d for each of the "
             f"{len(case.questions)} questions, such as {some_letters(case)}"
         )
+    for question, letter in zip(case.questions, letters, strict=True):
+        if LETTERS.index(letter) >= len(question.choices):
+            raise UserError(
+                f"the answers '{answers}': question {question.name} has no choice {letter}; its "
+                f"last is {LETTERS[len(question.choices) - 1]}"
+            )
     return {
         question.name: question.choices[LETTERS.index(letter)]
         for question, letter in zip(case.questions, letters, strict=True)

@@ -103,7 +103,7 @@ def _is_from_the_future(build: Path) -> bool:
 
 def check_build_folder(installation: Installation) -> None:
     """Make the build folder, and check that CMake can build in it and programs can be run there.
-    Raises UserError (they can't), and OSError where it can't be made."""
+    Raises UserError (they can't, or it can't be made)."""
     for folder, remedy in (
         (installation.root, "move numalab"),
         (installation.build, OTHER_FOLDER_REMEDY),
@@ -114,7 +114,14 @@ def check_build_folder(installation: Installation) -> None:
                 f"CMake can't build in {folder.resolve()}: its path has "
                 f"{' '.join(map(_name, unusable))}. Rename that folder, or {remedy}."
             )
-    if not _runs_programs(installation.build):
+    try:
+        runs_programs = _runs_programs(installation.build)
+    except OSError as error:
+        raise UserError(
+            f"can't write to {installation.build}: {reason_of(error)}. Make room there, or "
+            f"{OTHER_FOLDER_REMEDY}."
+        ) from error
+    if not runs_programs:
         raise UserError(
             f"programs can't be run in {installation.build}: it is on a file system without "
             "execute "

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from numalab.errors import Interrupted, NumalabError
+from numalab.errors import Interrupted, NumalabError, reason_of
 from numalab.evidence.read_record import run_of
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
@@ -64,8 +64,8 @@ class Place(Protocol):
         """Return the monitor's options by which workers are isolated there."""
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end. Raises Interrupted (Ctrl-C). Where the program can't be run, a
-        virtual machine raises NumalabError, and this machine OSError."""
+        """Run a program to its end. Raises Interrupted (Ctrl-C), and NumalabError where the program
+        can't be run."""
 
 
 class ThisMachine:
@@ -77,7 +77,7 @@ class ThisMachine:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         """Run a program to its end. Raises Interrupted (Ctrl-C, once the program has ended its own
-        processes, or was killed) and OSError (it can't be started)."""
+        processes, or was killed) and NumalabError (it can't be started)."""
         process = None
         try:
             with _signals_held():
@@ -90,6 +90,8 @@ class ThisMachine:
             if process is not None:
                 _end(process)
             raise Interrupted from error
+        except OSError as error:
+            raise NumalabError(f"can't run {command[0]}: {reason_of(error)}") from error
         return Finished(process.returncode, output, complaint)
 
 

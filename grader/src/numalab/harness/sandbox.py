@@ -240,7 +240,10 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
             found.append(path.parent.parent)
     for name in (*_PATHS, *_PREFIXES):
         found += [Path(path) for path in environment.get(name, "").split(":") if path]
-    home = Path.home()
+    try:
+        home = Path.home()
+    except RuntimeError:  # a user without one
+        home = Path("/")
     return sorted(
         {
             str(path)

@@ -113,14 +113,22 @@ def _match(
 
 
 def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
-    """Return student ids by column and cell, without case, as Canvas compares logins."""
-    return {
-        (column, row.student.external[key].casefold()): row.student.id
-        for row in rows
-        for column, keys in KEYS.items()
-        for key in reversed(keys)
-        if row.student.external.get(key)
-    }
+    """Return student ids by column and cell, without case, as Canvas compares logins. Of keys that
+    a column's cells may have, the first in KEYS counts; a cell that fits several students by the
+    same key identifies none."""
+    students = {row.student.id: row.student.external for row in rows}
+    ids: dict[tuple[str, str], str] = {}
+    for column, keys in KEYS.items():
+        for key in reversed(keys):
+            owners: dict[str, list[str]] = {}
+            for student, external in students.items():
+                if external.get(key):
+                    owners.setdefault(external[key].casefold(), []).append(student)
+            for cell, fitting in owners.items():
+                ids.pop((column, cell), None)
+                if len(fitting) == 1:
+                    ids[column, cell] = fitting[0]
+    return ids
 
 
 def fill_table(

@@ -113,6 +113,7 @@ def _identifier(row: StandingRow) -> str:
 class _Columns:
     grade: int
     feedback: int
+    identifier: int | None
     email: int | None
     name: int | None
     maximum: int | None
@@ -155,6 +156,8 @@ def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: st
     return _Columns(
         grade=places["grade"],
         feedback=places["feedback"],
+        # Moodle's worksheets begin with it, by whatever title.
+        identifier=places.get("identifier", None if 0 in places.values() else 0),
         email=places.get("email"),
         name=places.get("name"),
         maximum=places.get("maximum"),
@@ -235,7 +238,9 @@ def fill_worksheet(
             )
         name = _cell(cells, columns.name)
         row = students.find(
-            participant(cells[0]), _cell(cells, columns.email), name if names[name] == 1 else ""
+            participant(_cell(cells, columns.identifier)),
+            _cell(cells, columns.email),
+            name if names[name] == 1 else "",
         )
         if row is None:
             strangers.append(name or cells[0])

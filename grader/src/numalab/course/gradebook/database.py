@@ -19,7 +19,7 @@ from pathlib import Path
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.tables import LATER_TABLES, SCHEMA, SCHEMA_VERSION
 from numalab.course.locks import hold_lock
-from numalab.errors import NumalabError, UserError
+from numalab.errors import NumalabError, UserError, reason_of
 from numalab.file_systems.locks import has_record_locks
 from numalab.file_systems.room import RoomNeeded, shortage
 
@@ -107,14 +107,16 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
 
 def _content(course: CourseFolder) -> bytes:
     """Return the file as it is between two changes: during one there is a journal. It is read
-    twice, since on another machine the journal may become visible late. Raises NumalabError, and
-    OSError if the file can't be read."""
+    twice, since on another machine the journal may become visible late. Raises NumalabError."""
     path = course.gradebook
     until_s = time.monotonic() + WAIT_S
     before = None
     while True:
         _roll_back_killed_writer(course)
-        content = None if _journal(path).exists() else path.read_bytes()
+        try:
+            content = None if _journal(path).exists() else path.read_bytes()
+        except OSError as error:
+            raise NumalabError(f"can't read {path}: {reason_of(error)}") from error
         if content is not None and content == before and not _journal(path).exists():
             return content
         before = content

@@ -221,7 +221,7 @@ def read_run(course: CourseFolder, run_id: str) -> BatchRun:
     path = course.run(run_id) / "run.json"
     try:
         return parse_run(read_json(path))
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise NumalabError(f"{path} can't be read: it is no run of this kit") from error
 
 
