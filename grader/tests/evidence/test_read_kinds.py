@@ -6,7 +6,7 @@ from math import inf, isnan
 from typing import Any
 
 import pytest
-from support.run_values import form_of, parsed
+from support.run_values import an_outcome, form_of, parsed
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import (
@@ -25,7 +25,7 @@ from numalab.evidence.kinds import (
     TIMED_ROUND,
     TRACE,
 )
-from numalab.evidence.read_parts import expand, read_checked_pages, read_outcome, read_results
+from numalab.evidence.read_parts import expand, read_checked_pages, read_results
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
     ActiveThreads,
@@ -47,7 +47,7 @@ from numalab.evidence.record import (
     TimedRound,
     Trace,
 )
-from numalab.evidence.results import Mismatch, Outcome, Results, ThreadActivity
+from numalab.evidence.results import Mismatch, Results, ThreadActivity
 from numalab.evidence.run_formats import (
     GroupRefusal,
     IncompleteRequests,
@@ -56,7 +56,7 @@ from numalab.evidence.run_formats import (
     MpiCalls,
     Origin,
     OtherLevel,
-    OutcomeRecord,
+    Outcome,
     Rank,
     RankLevel,
     ResultsRecord,
@@ -69,7 +69,7 @@ from numalab.evidence.run_formats import (
 from numalab.evidence.traced_pages import TracedArray
 
 OK = {"status": "ok", "printed_bytes": 3}
-WELL = Outcome("ok", {"printed_bytes": 3})
+WELL = an_outcome("ok", printed_bytes=3)
 RIGHT = {"checked": 9, "mismatches": 0}
 CORRECT = Results(9, 0, None, None)
 COMMON: Json = {"part": "x", "team": 2, "outcome": OK, "results": RIGHT}
@@ -98,10 +98,6 @@ def levels(*others: OtherLevel, ended: Outcome | None = None) -> ThreadLevel:
 
 def results_of(data: Json) -> Results:
     return read_results(form_of(ResultsRecord, data))
-
-
-def outcome_of(data: Json) -> Outcome:
-    return read_outcome(form_of(OutcomeRecord, data))
 
 
 def sample_of(data: Json, looked_at: int) -> CheckedPages:
@@ -226,7 +222,7 @@ def test_stores_with_other_teams() -> None:
         STORES,
         run | {"teams_outcome": {"status": "crashed"}, "teams_results": RIGHT | {"mismatches": 2}},
     )
-    assert others.teams_outcome == Outcome("crashed", {"printed_bytes": 0})
+    assert others.teams_outcome == an_outcome("crashed")
     assert others.teams_results == Results(9, 2, None, None)
 
 
@@ -348,13 +344,6 @@ def test_results_with_all_that_can_be_wrong() -> None:
     )  # fmt: skip
     named = results_of(RIGHT | {"requests": requests | {"line": "kernel.c:8"}}).requests
     assert named is not None and named.line == "kernel.c:8"
-
-
-def test_how_it_ended_has_all_else_as_detail() -> None:
-    assert outcome_of({"status": "ok"}) == Outcome("ok", {"printed_bytes": 0})
-    assert outcome_of({"doing": "start", "status": "crashed", "signal": "SIGSEGV"}) == Outcome(
-        "crashed", {"doing": "start", "signal": "SIGSEGV", "printed_bytes": 0}
-    )
 
 
 def test_pages_are_coded_in_runs() -> None:

@@ -23,7 +23,7 @@ from numalab.evidence.repeats import (
     why_again,
     why_left_out,
 )
-from numalab.evidence.run_formats import OutcomeRecord, PlacementRun, TimingRun
+from numalab.evidence.run_formats import Outcome, PlacementRun, TimingRun
 
 ONE = invented.ONE_NODE
 TIMES = {"solution": 0.2, "submission": 0.2}
@@ -171,7 +171,7 @@ def recorded_job(*roles: Json) -> TimingRun:
     return run
 
 
-def statuses(found: Iterable[OutcomeRecord]) -> list[str]:
+def statuses(found: Iterable[Outcome]) -> list[str]:
     return [outcome.status for outcome in found]
 
 

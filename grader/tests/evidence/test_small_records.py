@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from support import invented
-from support.run_values import form_of, parsed
+from support.run_values import an_outcome, form_of, parsed
 from support.traced import OK, RIGHT
 
 from numalab.evidence.checked_pages import CheckedPages
@@ -22,13 +22,14 @@ from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
 from numalab.evidence.record import Checked, CpuTime, Evidence, Json, PageTableLifetime, TimedRound
 from numalab.evidence.refused import recorded_node, refused
-from numalab.evidence.results import Outcome, Results
+from numalab.evidence.results import Results
 from numalab.evidence.run_formats import (
     SLOT_BYTES,
     DrawnSeries,
     GroupProgram,
     Mix,
     OtherTeam,
+    Outcome,
     Overrun,
     Slots,
     Thread,
@@ -116,14 +117,13 @@ def test_a_record_keeps_what_its_node_refused() -> None:
 @pytest.mark.parametrize(
     ("outcome", "ok", "is_numalab_fault", "blames"),
     [
-        (Outcome("ok"), True, False, False),
-        (Outcome("ok", {"baseline_status": "ok"}), True, False, False),
-        (Outcome("crashed"), False, False, False),
-        (Outcome("crashed", {"baseline_status": "ok"}), False, False, True),
-        (Outcome("obstructed"), False, True, False),
-        (Outcome("kit_error"), False, True, False),
-        (Outcome("kit_error", {"baseline_status": "crashed"}), False, True, False),
-        (Outcome("kit_error", {"baseline_status": "ok"}), False, False, True),
+        (an_outcome("ok"), True, False, False),
+        (an_outcome("ok", baseline_status="ok"), True, False, False),
+        (an_outcome("crashed"), False, False, False),
+        (an_outcome("crashed", baseline_status="ok"), False, False, True),
+        (an_outcome("obstructed"), False, True, False),
+        (an_outcome("kit_error"), False, True, False),
+        (an_outcome("kit_error", baseline_status="ok"), False, False, True),
     ],
 )
 def test_whose_fault_an_end_is(
@@ -232,7 +232,7 @@ def test_a_record_of_stops() -> None:
     older = figures | {"stops": [[1.0, 2.0]], "reported": None}
     facts: dict[str, Any] = figures | {"stops": ((1.0, 2.0),), "reported": None}
     facts["steal_s"] = facts.pop("taken_s")
-    ended = Outcome("ok", {"printed_bytes": 0})
+    ended = an_outcome("ok")
     assert parsed(STOPS, older) == LiveStops(None, ended, **facts)
     newer = older | {
         "reported": [3, 2_000_000_000], "ahead_s": 0.7, "too_short": [[0.1, 0.2]],
@@ -297,7 +297,7 @@ def test_loops_are_told_by_their_best_repetition() -> None:
             {"threads": 2, "loops": [loop(1, 0, 0, 1e-6)]},
         ],
     })  # fmt: skip
-    assert found.outcome == Outcome("ok", {"printed_bytes": 0})
+    assert found.outcome == an_outcome("ok")
     assert (found.part, found.team, found.pool_bytes) == ("x", 2, 24000)
     assert found.unseen == (Mix(1, 1, 0),)
     # Of 1000 elements, in nanoseconds.
@@ -374,7 +374,7 @@ def test_a_record_of_stores() -> None:
         "most_written": [{"line": 1, "stores": 9, "by_thread": [[0, 4], [1, 5]]}],
         "by_thread": [[8, 9]], "slots": slots,
     }  # fmt: skip
-    ended = Outcome("ok", {"printed_bytes": 0})
+    ended = an_outcome("ok")
     facts: dict[str, Any] = counts | {
         "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "thread_accesses": ((8, 9),),
         "slots": SLOTS,

@@ -38,6 +38,7 @@ from support.exports import (
 from support.fuzzing import fuzz, only
 from support.hostile_files import zip_of
 from support.lab_folders import write_grading
+from support.run_values import an_outcome
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.csv_files import escape_formula
@@ -49,7 +50,6 @@ from numalab.course.intake.student_list import read_student_list
 from numalab.course.intake.trees import Entry
 from numalab.course.intake.uploads import CollectionContext
 from numalab.errors import NumalabError, UserError, wrapped
-from numalab.evidence.results import Outcome
 from numalab.grading import explanation, handed_files
 from numalab.grading.stored_gradings import judge_again, read_grading
 from numalab.harness import build, interface, kernel_texts, noted_accesses
@@ -493,7 +493,7 @@ def test_what_launchers_and_kernels_print() -> None:
                   "limit_bytes": size, "limit_s": 1.0, "resident_bytes": size, "exit_code": size,
                   "threads": size,
                   "limit_threads": size, "array_bytes": size, "limit_of": "cpu_time"}  # fmt: skip
-        said = explain.outcome(Outcome(status, detail), "c")
+        said = explain.outcome(an_outcome(status, **detail), "c")
         assert said is not None
         assert len(said) < 1_000
 

@@ -83,7 +83,7 @@ def test_a_bound_matrix_is_ended_each_time_and_nothing_else(
     for _ in range(TIMES):
         (run,) = filled(installation, lab, there, "submission").runs_of(FILLED)
         assert run.outcome.status == "crashed"
-        assert run.outcome.detail["signal"] == "SIGKILL"
+        assert run.outcome.signal == "SIGKILL"
         assert run.fill is not None and run.fill.pages is None
     (run,) = filled(installation, lab, there, "solution").runs_of(FILLED)
     assert run.outcome.ok, "the machine lives"

@@ -12,7 +12,7 @@ from support import invented
 from support.golden_texts import check_verdict
 
 from numalab.evidence.read_record import parse
-from numalab.evidence.run_formats import OutcomeRecord
+from numalab.evidence.run_formats import Outcome
 from numalab.judging.judge import judge
 from numalab.judging.planner import Timed, timing_cut_s
 from numalab.judging.soundness import CAUSE_OF_OUTCOME
@@ -53,7 +53,7 @@ def test_the_table_has_each_cause_and_the_readme_has_the_table(kit_root: Path) -
 
 
 def test_every_end_of_a_run_has_a_cause() -> None:
-    statuses = get_args(get_type_hints(OutcomeRecord)["status"])
+    statuses = get_args(get_type_hints(Outcome)["status"])
     assert set(CAUSE_OF_OUTCOME) == set(statuses) - {"ok"}
 
 

@@ -10,12 +10,12 @@ import pytest
 from support import invented, mpi_labs
 from support.golden_texts import check_text, check_verdict, raises_text
 from support.mpi_labs import PREDICTION, criterion, lab_of, node_of, session
+from support.run_values import an_outcome
 
 from numalab.doctor.doctor import gradable, gradable_virtually, mpi
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.read_record import parse, record_of
-from numalab.evidence.results import Outcome
 from numalab.evidence.run_formats import Rank, Thread
 from numalab.grading.request import labs_with_mpi
 from numalab.installation import Installation
@@ -201,7 +201,7 @@ def test_no_backtrace_is_told() -> None:
         "printed": said,
         "printed_bytes": len(said),
     }
-    why = explain.outcome(Outcome("crashed", detail), "c")
+    why = explain.outcome(an_outcome("crashed", **detail), "c")
     assert why is not None
     check_text(why)
 
@@ -325,10 +325,10 @@ def test_mpis_own_end_is_told_from_the_kernels() -> None:
     }  # fmt: skip
     said = "Attempting to use an MPI routine after finalizing MPICH\n=====\n"
     by_mpi = detail | {"printed": said, "printed_bytes": len(said)}
-    why = explain.outcome(Outcome("exited", by_mpi), "c")
+    why = explain.outcome(an_outcome("exited", **by_mpi), "c")
     assert why is not None
     check_text(why)
-    why = explain.outcome(Outcome("exited", detail | {"printed_bytes": 0}), "c")
+    why = explain.outcome(an_outcome("exited", **detail | {"printed_bytes": 0}), "c")
     assert why is not None
     check_text(why)
 
@@ -353,7 +353,7 @@ def test_mpis_own_end_is_told_from_the_kernels() -> None:
 )  # fmt: skip
 def test_an_end_names_the_rank(outcome: Json) -> None:
     known = {"doing": "exchange_halo", "n": 7, "printed_bytes": 0} | outcome
-    told = explain.outcome(Outcome(known.pop("status"), known), "c")
+    told = explain.outcome(an_outcome(known.pop("status"), **known), "c")
     assert told is not None
     check_text(told)
 

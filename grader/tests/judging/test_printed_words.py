@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from support.run_values import an_outcome
 
-from numalab.evidence.results import Outcome
 from numalab.judging.printed_words import line_that_says_most, reason_in
 
 BAD_TERMINATION = f"""
@@ -101,5 +101,5 @@ OF_THE_LOADER = (
 )  # fmt: skip
 def test_the_line_with_the_reason_is_told(said: str, why: str) -> None:
     assert reason_in(said) == why
-    ended = Outcome("exited", {"ranks": 2, "printed": said, "printed_bytes": len(said)})
+    ended = an_outcome("exited", **{"ranks": 2, "printed": said, "printed_bytes": len(said)})
     assert line_that_says_most(ended) == (f" It printed: {why}" if why else "")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from support.golden_texts import raises_text
 from support.invented import TWO_NODES, evidence
+from support.run_values import an_outcome
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
@@ -22,7 +23,7 @@ from numalab.evidence.record import (
     Memory,
     Trace,
 )
-from numalab.evidence.results import Outcome, Results
+from numalab.evidence.results import Results
 from numalab.evidence.run_formats import KernelTable, Origin, Slots, Thread
 from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.evidence.traced_pages import TracedArray
@@ -40,7 +41,7 @@ from numalab.labs.variants import (
     variant_lab,
 )
 
-OK = Outcome("ok")
+OK = an_outcome("ok")
 RIGHT = Results(1000, 0, None, None)
 
 

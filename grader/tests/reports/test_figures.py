@@ -13,12 +13,13 @@ from support import invented
 from support.gallery import drawing_marks
 from support.golden_texts import check_text, raises_text
 from support.pages import assert_legible, texts
+from support.run_values import an_outcome
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import BINDING, MEMORY, PLACEMENT, RANKS, TRACE
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import HANDOUT, Binding, CpuTime, Evidence, Launched, Memory
-from numalab.evidence.results import Outcome, Results
+from numalab.evidence.results import Results
 from numalab.evidence.run_formats import KernelTable, Rank, Thread
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
@@ -52,7 +53,7 @@ from numalab.reports.figures.touch import (
 )
 
 GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
-OK, RIGHT = Outcome("ok"), Results(1, 0, None, None)
+OK, RIGHT = an_outcome("ok"), Results(1, 0, None, None)
 
 
 # ---- topology ----------------------------------------------------------------------

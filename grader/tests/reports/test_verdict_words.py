@@ -11,12 +11,13 @@ from msgspec import structs
 from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.invented import SOME_CAUSE
+from support.run_values import an_outcome
 
 from numalab.evidence.format import EarlierTimes, HandedText
 from numalab.evidence.kinds import CHECK
 from numalab.evidence.read_record import parse
 from numalab.evidence.record import Evidence
-from numalab.evidence.results import Outcome
+from numalab.evidence.run_formats import Outcome
 from numalab.grading.graded import GradedKernel
 from numalab.judging.verdict import UNCHANGED, CriterionVerdict, Status, Verdict, Warned
 from numalab.labs.declaration import Lab
@@ -289,13 +290,13 @@ def test_files_beside_the_starting_code_are_named(labs: dict[str, Lab]) -> None:
 @pytest.mark.parametrize(
     ("outcomes", "told"),
     [
-        ([Outcome("ok")], None),
-        ([Outcome("ok"), Outcome("ok", {"printed": "one\ntwo\n"})], "one"),
-        ([Outcome("crashed", {"printed": "one\n"})], None),
-        ([Outcome("ok", {"printed": 150 * "x"})], 100 * "x"),
-        ([Outcome("ok", {"printed": "mbind: Operation not permitted\n"})],
+        ([an_outcome("ok")], None),
+        ([an_outcome("ok"), an_outcome("ok", printed="one\ntwo\n")], "one"),
+        ([an_outcome("crashed", printed="one\n")], None),
+        ([an_outcome("ok", printed=150 * "x")], 100 * "x"),
+        ([an_outcome("ok", printed="mbind: Operation not permitted\n")],
          "mbind: Operation not permitted"),
-        ([Outcome("crashed", {"printed": "mbind: Operation not permitted\n"})], None),
+        ([an_outcome("crashed", printed="mbind: Operation not permitted\n")], None),
     ],
 )  # fmt: skip
 def test_the_first_line_that_a_kernel_prints_is_told(

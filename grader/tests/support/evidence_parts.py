@@ -12,7 +12,7 @@ from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, GroupedProgram
 from numalab.evidence.kinds import CPUSETS, FILE_PLACING, MEMORY, PLACING, SERIES, STORES
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json, Memory, Series
-from numalab.evidence.results import Outcome, Results
+from numalab.evidence.results import Results
 from numalab.evidence.run_formats import DrawnSeries, KernelTable, Slots, Thread
 from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.judging.rates import Middle, ReferenceShare
@@ -20,8 +20,9 @@ from numalab.modelling.speedups import ModelledSpeedup
 from numalab.modelling.times import Demand, Flow, Missing, Modelled
 from numalab.reports.figures import Sitting
 from numalab.reports.roofline import Roof, RoofPoint
+from support.run_values import an_outcome
 
-OK, CRASHED = Outcome("ok"), Outcome("crashed")
+OK, CRASHED = an_outcome("ok"), an_outcome("crashed")
 RIGHT = Results(1, 0, None, None)
 MIB = 2**20
 

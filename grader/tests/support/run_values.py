@@ -9,7 +9,7 @@ import msgspec
 
 from numalab.evidence.read_record import record_json, run_of
 from numalab.evidence.record import Json, Kind
-from numalab.evidence.run_formats import AnyRunRecord
+from numalab.evidence.run_formats import AnyRunRecord, Outcome
 from numalab.grading.kernel_grading import Grading
 
 Form = TypeVar("Form")
@@ -61,6 +61,11 @@ def parsed(kind: Kind[Any], data: Json, **more: Any) -> Any:
 def form_of(form: type[Form], data: Json) -> Form:
     """Return a part of a run's record."""
     return msgspec.convert(filled(form, data), form)
+
+
+def an_outcome(status: str, **more: Any) -> Outcome:
+    """Return how a worker's part of a run ended. more: keys of its record."""
+    return form_of(Outcome, {"status": status, **more})
 
 
 def recorded_run(data: Json) -> AnyRunRecord:

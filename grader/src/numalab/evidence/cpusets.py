@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.results import Outcome
-from numalab.evidence.run_formats import GroupProgram, GroupRefusal
+from numalab.evidence.run_formats import GroupProgram, GroupRefusal, Outcome
 
 JOB, OTHERS = "job", "others"
 

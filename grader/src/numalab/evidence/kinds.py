@@ -11,7 +11,7 @@ from numalab.evidence.cpusets import Cpusets, read_program
 from numalab.evidence.live_stops import read_stops
 from numalab.evidence.mixes import read_thread_rates, read_unseen_loops
 from numalab.evidence.placed_pages import read_placing
-from numalab.evidence.read_parts import expand, read_checked_pages, read_outcome, read_results
+from numalab.evidence.read_parts import expand, read_checked_pages, read_results
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
     HANDOUT,
@@ -69,7 +69,7 @@ from numalab.evidence.store_notes import read_stores
 
 def _ended(run: WorkerRun) -> dict[str, Any]:
     """Return what all evidence of a kernel's run has: part and outcome."""
-    return {"part": run.part, "outcome": read_outcome(run.outcome)}
+    return {"part": run.part, "outcome": run.outcome}
 
 
 def _compared(run: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _active_threads(run: ActiveThreadsRun) -> ActiveThreads:
 def _single_thread(placement: PlacementRun, single: SingleThreadTimes) -> SingleThread:
     of_threads_s = sum(entry.cpu_s for entry in placement.cpu_time)
     return SingleThread(
-        outcome=read_outcome(single.outcome),
+        outcome=single.outcome,
         cpu_s=single.cpu_s / single.computes if single.computes else None,
         team_cpu_s=single.team_cpu_s / max(1, placement.computes),
         ended_cpu_s=max(0.0, single.team_cpu_s - of_threads_s),
@@ -139,7 +139,7 @@ def _timed_round(run: TimingRun) -> TimedRound:
     counted = [entry for entry in run.roles if not _is_failed_extra(entry)]
     roles = {
         entry.role: RolePart(
-            read_outcome(entry.outcome),
+            entry.outcome,
             read_results(entry.results),
             entry.initialize_s,
             entry.slots,
@@ -251,7 +251,7 @@ def _thread_level(run: ThreadLevelRun) -> ThreadLevel:
         **_ended(run),
         ranks=tuple(run.ranks),
         other_levels=_other_levels(run),
-        ended=None if ended is None else read_outcome(ended),
+        ended=None if ended is None else ended,
         team=run.team,
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from numalab.evidence.read_parts import read_outcome
 from numalab.evidence.results import KernelRun
 from numalab.evidence.run_formats import StopsRun
 
@@ -74,7 +73,7 @@ def read_stops(run: StopsRun) -> LiveStops:
         arguable = (run.arguable_stops, run.arguable_s)
     return LiveStops(
         part=run.part,
-        outcome=read_outcome(run.outcome),
+        outcome=run.outcome,
         stops=tuple(run.stops),
         runqueue_wait_s=run.runqueue_wait_s,
         steal_s=run.taken_s,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.read_parts import read_outcome
-from numalab.evidence.results import Outcome
 from numalab.evidence.run_formats import (
     ELEMENT_BYTES,
     Mix,
+    Outcome,
     ProbedLoop,
     ProbedProcess,
     ReferenceRatesRun,
@@ -71,7 +70,7 @@ def _best_ns(loop: ProbedLoop, array_bytes: int) -> float:
 def read_unseen_loops(run: ReferenceRatesRun) -> UnseenLoops:
     return UnseenLoops(
         part=run.part,
-        outcome=read_outcome(run.outcome),
+        outcome=run.outcome,
         team=run.team,
         pool_bytes=run.array_bytes * run.arrays,
         unseen=tuple(run.unseen),
@@ -92,7 +91,7 @@ def read_thread_rates(run: SaturationRun) -> ThreadRates:
 
     return ThreadRates(
         part=run.part,
-        outcome=read_outcome(run.outcome),
+        outcome=run.outcome,
         team=run.team,
         pool_bytes=run.array_bytes * run.arrays,
         pus=tuple(run.pus),

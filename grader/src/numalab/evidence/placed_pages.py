@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.read_parts import expand, read_outcome, read_results
+from numalab.evidence.read_parts import expand, read_results
 from numalab.evidence.results import ComparedRun
 from numalab.evidence.run_formats import ELEMENT_BYTES, FilledNode, PlacingRun
 
@@ -121,7 +121,7 @@ def read_placing(run: PlacingRun) -> Placing:
     homes = {entry.array: expand(entry.numa_node) for entry in run.residency or ()}
     return Placing(
         part=run.part,
-        outcome=read_outcome(run.outcome),
+        outcome=run.outcome,
         results=read_results(run.results),
         n=run.n,
         page_bytes=run.page_bytes,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from numalab.evidence.checked_pages import CheckedPages
-from numalab.evidence.results import Mismatch, Outcome, Results
+from numalab.evidence.results import Mismatch, Results
 from numalab.evidence.run_formats import (
     FirstMismatch,
-    OutcomeRecord,
     ResidencyEntry,
     ResultsRecord,
     TracedPages,
@@ -19,11 +18,6 @@ from numalab.evidence.run_formats import (
 
 _Value = TypeVar("_Value")
 _MOST_PAGES = 1 << 22  # of one array: of 16 GiB, of which no grading looks at all
-
-
-def read_outcome(record: OutcomeRecord) -> Outcome:
-    detail: dict[str, Any] = msgspec.to_builtins(record)
-    return Outcome(detail.pop("status"), detail)
 
 
 def _read_mismatch(record: FirstMismatch) -> Mismatch:

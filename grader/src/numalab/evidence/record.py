@@ -15,12 +15,13 @@ from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.results import ComparedRun, KernelRun, Outcome, Results, ThreadActivity
+from numalab.evidence.results import ComparedRun, KernelRun, Results, ThreadActivity
 from numalab.evidence.run_formats import (
     DrawnSeries,
     KernelTable,
     LocatedThread,
     OtherLevel,
+    Outcome,
     Rank,
     RankLevel,
     Slots,

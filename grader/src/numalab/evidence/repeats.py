@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from numalab.evidence.record import SUBMISSION, Kind
-from numalab.evidence.results import NUMALAB_FAILED
 from numalab.evidence.run_formats import (
+    NUMALAB_FAILED,
     AnyRunRecord,
     LatencyRun,
-    OutcomeRecord,
+    Outcome,
     PlacementRun,
     TimingRun,
     WhyLeftOut,
@@ -22,7 +22,7 @@ from numalab.evidence.run_formats import (
 DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
 
 
-def _parts(run: AnyRunRecord) -> list[tuple[str, OutcomeRecord]]:
+def _parts(run: AnyRunRecord) -> list[tuple[str, Outcome]]:
     """Return role and outcome of each worker of a run but those that may fail and have. After
     Ctrl-C these count, too: no part is complete."""
     if isinstance(run, TimingRun):
@@ -38,7 +38,7 @@ def _parts(run: AnyRunRecord) -> list[tuple[str, OutcomeRecord]]:
     return ended
 
 
-def outcomes(run: AnyRunRecord) -> list[OutcomeRecord]:
+def outcomes(run: AnyRunRecord) -> list[Outcome]:
     """Return how each worker of a run ended, without those that may fail and have."""
     if isinstance(run, TimingRun):
         return [outcome for _, outcome in _parts(run)]
@@ -74,7 +74,7 @@ def doubted(kind: Kind[Any], run: AnyRunRecord) -> set[tuple[str, str | None, st
     }
 
 
-def numalab_failures(run: AnyRunRecord) -> list[OutcomeRecord]:
+def numalab_failures(run: AnyRunRecord) -> list[Outcome]:
     """Return the outcomes by which numalab failed in a run with the student's work: it could not do
     its part, or a program of its own did not come to its end next to the student's, or under the
     student's launch file. Empty for a run of numalab's programs alone."""
@@ -94,7 +94,7 @@ def numalab_failures(run: AnyRunRecord) -> list[OutcomeRecord]:
     ]
 
 
-def ended_at_start(run: AnyRunRecord) -> list[OutcomeRecord]:
+def ended_at_start(run: AnyRunRecord) -> list[Outcome]:
     """Return the outcomes of the student's programs that ended before the kernel was called, as
     they or libraries were loaded."""
     return [

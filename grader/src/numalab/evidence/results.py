@@ -3,41 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from numalab.evidence.run_formats import IncompleteRequests, TooFew
-
-# The monitor reports that numalab could not do its part: obstructed, where a kernel may have caused
-# it; kit_error, where the monitor knows no way for a kernel to cause it.
-NUMALAB_FAILED = ("obstructed", "kit_error")
-# Such an outcome's field for how numalab's own kernel ended in the same place, once it has been
-# tried.
-OWN_KERNEL = "baseline_status"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How one worker's part of a run ended; detail holds what else is known."""
-
-    status: str
-    detail: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def ok(self) -> bool:
-        return self.status == "ok"
-
-    @property
-    def is_numalab_fault(self) -> bool:
-        """Return whether numalab failed, so that the run says nothing of the student's work: its
-        own kernel did not get further in the same place, or was not tried."""
-        return self.status in NUMALAB_FAILED and self.detail.get(OWN_KERNEL) != "ok"
-
-    @property
-    def blames(self) -> bool:
-        """Return whether the student's kernel is the cause, whichever process failed: with
-        numalab's own kernel in its place the run came to its end."""
-        return not self.ok and self.detail.get(OWN_KERNEL) == "ok"
+from numalab.evidence.run_formats import IncompleteRequests, Outcome, TooFew
 
 
 @dataclass(frozen=True)

@@ -40,13 +40,18 @@ class RunRecord(Object, kw_only=True, tag_field="kind"):
 # ---- how a run ended -------------------------------------------------------------------
 
 
+# The monitor reports by these that numalab could not do its part: obstructed, where a kernel
+# may have caused it; kit_error, where the monitor knows no way for a kernel to cause it.
+NUMALAB_FAILED = ("obstructed", "kit_error")
+
+
 class FaultPlace(Object, kw_only=True):
     array: str
     element: int  # from 0; negative before the array
     elements: Count | None = None  # that the array has, where that is not n
 
 
-class OutcomeRecord(Object, kw_only=True):
+class Outcome(Object, kw_only=True):
     """How one worker's part of a run ended."""
 
     status: Literal[
@@ -112,8 +117,25 @@ class OutcomeRecord(Object, kw_only=True):
     printed: str | None = None  # the first 4096 bytes
     printed_bytes: Count
 
+    @property
+    def ok(self) -> bool:
+        """Return whether the worker came to its end."""
+        return self.status == "ok"
+
+    @property
+    def is_numalab_fault(self) -> bool:
+        """Return whether numalab failed, so that the run says nothing of the student's work: its
+        own kernel did not get further in the same place, or was not tried."""
+        return self.status in NUMALAB_FAILED and self.baseline_status != "ok"
+
+    @property
+    def blames(self) -> bool:
+        """Return whether the student's kernel is the cause, whichever process failed: with
+        numalab's own kernel in its place the run came to its end."""
+        return not self.ok and self.baseline_status == "ok"
+
     @classmethod
-    def fine(cls) -> OutcomeRecord:
+    def fine(cls) -> Outcome:
         """Return the outcome of what ran without a worker, and came to its end."""
         return cls(status="ok", printed_bytes=0)
 
@@ -207,7 +229,7 @@ class WorkerRun(RunRecord, kw_only=True):
     """A run of one role: of its kernel, or of numalab's program with its file."""
 
     role: str
-    outcome: OutcomeRecord
+    outcome: Outcome
 
 
 class CheckRun(WorkerRun, kw_only=True, tag="check"):
@@ -302,7 +324,7 @@ class SingleThreadTimes(Object, kw_only=True):
     cpu_s: float  # CPU time of its process in these
     # CPU time of the team's process in its compute phases, with that of threads which have ended
     team_cpu_s: float
-    outcome: OutcomeRecord
+    outcome: Outcome
 
 
 class PlacementRun(WorkerRun, kw_only=True, tag="placement"):
@@ -414,7 +436,7 @@ class StoresRun(WorkerRun, kw_only=True, tag="stores"):
     # brought it to a bad end
     teams: tuple[OtherTeam, ...] = ()
     # how it ended with the last of them, where it did not go on
-    teams_outcome: OutcomeRecord | None = None
+    teams_outcome: Outcome | None = None
     teams_results: ResultsRecord | None = None  # with these, where any is wrong
     # whether stores of numalab's own, made in the end, were noted; null: it did not come to that
     noted: bool | None
@@ -723,7 +745,7 @@ class ThreadLevelRun(WorkerRun, kw_only=True, tag="thread_level"):
     # once more, with a library that provides less, or more, than it is asked for
     other_levels: list[OtherLevel] | None = None
     # how the kernel ended its program there, if it did
-    ended_with_other_level: OutcomeRecord | None = None
+    ended_with_other_level: Outcome | None = None
 
 
 # ---- launches -------------------------------------------------------------
@@ -844,7 +866,7 @@ class TimedRole(Object, kw_only=True):
     # request; earlier records do not tell
     taken_s: NonNegative | None = None
     results: ResultsRecord
-    outcome: OutcomeRecord
+    outcome: Outcome
 
 
 class TimedRepetition(Object, kw_only=True):

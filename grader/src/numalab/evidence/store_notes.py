@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from numalab.evidence.read_parts import read_outcome, read_results
-from numalab.evidence.results import ComparedRun, Outcome, Results
-from numalab.evidence.run_formats import OtherTeam, Overrun, Slots, StoresRun
+from numalab.evidence.read_parts import read_results
+from numalab.evidence.results import ComparedRun, Results
+from numalab.evidence.run_formats import OtherTeam, Outcome, Overrun, Slots, StoresRun
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ def read_stores(run: StoresRun) -> Stores:
     ended, results = run.teams_outcome, run.teams_results
     return Stores(
         part=run.part,
-        outcome=read_outcome(run.outcome),
+        outcome=run.outcome,
         results=read_results(run.results),
-        teams_outcome=None if ended is None else read_outcome(ended),
+        teams_outcome=None if ended is None else ended,
         teams_results=None if results is None else read_results(results),
         most_written=tuple(
             WrittenLine(line.line, line.stores, dict(line.by_thread)) for line in run.most_written

@@ -311,7 +311,7 @@ def sanitizers_own_error(evidence: Evidence) -> str:
     """Return ThreadSanitizer's message where it ended the solution without a data race, as it does
     on a machine that lacks address space; empty: it did not."""
     for race in evidence.runs_of(RACE, SOLUTION):
-        printed = str(race.outcome.detail.get("printed", ""))
+        printed = race.outcome.printed or ""
         if not race.outcome.ok and not race.has_race:
             lines = [line for line in printed.splitlines() if "ThreadSanitizer" in line]
             if lines:

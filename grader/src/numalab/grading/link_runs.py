@@ -25,7 +25,7 @@ from numalab.evidence.run_formats import (
     SLOT_BYTES,
     JobEnd,
     LinkJob,
-    OutcomeRecord,
+    Outcome,
     TransferMismatch,
 )
 from numalab.grading.kernel_grading import Grading
@@ -134,7 +134,7 @@ def _run(grading: Grading, role: str, part: str | None) -> LinkJob:
         words = grading.place.job_words(_RESULTS)
         environment = grading.place.environment
         facts = run_job(cluster, grading.program(role, LINK_JOB), payload, words, environment)
-    outcome = OutcomeRecord.fine()
+    outcome = Outcome.fine()
     run = LinkJob(lab=grading.lab.name, part=part, team=2, role=role, outcome=outcome, **facts)
     grading.record.runs.append(run)
     return run

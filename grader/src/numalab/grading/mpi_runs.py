@@ -9,7 +9,7 @@ from numalab import words
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import LATENCY, RANKS
 from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json, Kind
-from numalab.evidence.run_formats import OutcomeRecord, RanksRun
+from numalab.evidence.run_formats import Outcome, RanksRun
 from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
 from numalab.judging import planner
@@ -51,7 +51,7 @@ def _refuse(grading: Grading, role: str, part: str | None, name: str, why: str) 
     grading.record.runs.append(
         RanksRun(
             lab=grading.lab.name, part=part, team=1, role=role, ranks=(),
-            outcome=OutcomeRecord.fine(), file=name, refused=f"{why}.",
+            outcome=Outcome.fine(), file=name, refused=f"{why}.",
         )
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from numalab.evidence.mixes import read_thread_rates
 from numalab.evidence.record import SUBMISSION, Json, Kind
 from numalab.evidence.run_formats import (
     Mix,
-    OutcomeRecord,
+    Outcome,
     ProbedProcess,
     ReferenceRatesRun,
     SaturationRound,
@@ -122,7 +122,7 @@ def _measure(grading: Grading, part: str | None, rates: _Rates[Any]) -> None:
         run = rates.begin({
             "lab": grading.lab.name, "part": part, "team": grading.threads, "role": SUBMISSION,
             "seed": secrets.token_hex(8), "array_bytes": array_bytes, "arrays": arrays,
-            "outcome": OutcomeRecord.fine(), "generations": [],
+            "outcome": Outcome.fine(), "generations": [],
         })  # fmt: skip
     else:
         run = copy.deepcopy(earlier[0])
@@ -133,7 +133,7 @@ def _measure(grading: Grading, part: str | None, rates: _Rates[Any]) -> None:
             rates.prepare(run)
         _take_rounds(grading, part, rates, run)
     except _Failed as error:
-        run.outcome = OutcomeRecord(status="kit_error", error=str(error), printed_bytes=0)
+        run.outcome = Outcome(status="kit_error", error=str(error), printed_bytes=0)
         grading.read_again(run)
     else:
         grading.keep_for_others(name, [copy.deepcopy(run)])

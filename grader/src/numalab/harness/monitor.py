@@ -22,7 +22,7 @@ from numalab.errors import Interrupted, NumalabError, reason_of
 from numalab.evidence.read_record import run_of
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.repeats import outcomes
-from numalab.evidence.run_formats import AnyRunRecord, CheckRun, OutcomeRecord, RaceReport, RaceRun
+from numalab.evidence.run_formats import AnyRunRecord, CheckRun, Outcome, RaceReport, RaceRun
 from numalab.file_systems.room import MIB, shared_memory_place, shortage
 from numalab.harness.sandbox import Sandbox
 from numalab.installation import Installation
@@ -221,7 +221,7 @@ def check_room(request: MonitorRun, place: Place, shared_bytes: int = MIB) -> No
 _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 
-def _race_of(outcome: OutcomeRecord, request: MonitorRun) -> RaceReport | None:
+def _race_of(outcome: Outcome, request: MonitorRun) -> RaceReport | None:
     """Return the kernel's lines of the two accesses in ThreadSanitizer's report, as far as they are
     known; None: the run printed no report."""
     printed = outcome.printed or ""
@@ -240,7 +240,7 @@ def _race_of(outcome: OutcomeRecord, request: MonitorRun) -> RaceReport | None:
 _ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
 
 
-def _forget_archers_advice(outcome: OutcomeRecord) -> None:
+def _forget_archers_advice(outcome: Outcome) -> None:
     """Remove from a worker's output Archer's advice to set an option in the environment, which the
     program has built in."""
     if outcome.printed is not None:

@@ -6,12 +6,11 @@ several of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from numalab.evidence.record import Json, LeftOut, Race
-from numalab.evidence.results import Mismatch, Outcome, Results
-from numalab.evidence.run_formats import IncompleteRequests
+from numalab.evidence.record import LeftOut, Race
+from numalab.evidence.results import Mismatch, Results
+from numalab.evidence.run_formats import FaultPlace, IncompleteRequests, Outcome
 from numalab.judging import printed_words
 from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
@@ -165,48 +164,48 @@ def race(race: Race) -> str:
 
 def _is_rank(ended: Outcome) -> bool:
     """Tell whether the run that ended was one of several ranks."""
-    return ended.detail.get("rank") is not None and ended.detail.get("ranks", 1) != 1
+    return ended.rank is not None and (ended.ranks or 1) != 1
 
 
 def _actor(ended: Outcome) -> str:
     """Return the subject of a sentence about an end: a rank, or the kernel."""
     if not _is_rank(ended):
         return "The kernel"
-    return f"Rank {ended.detail['rank']} of {ended.detail['ranks']}"
+    return f"Rank {ended.rank} of {ended.ranks}"
 
 
 def _erring_rank(ended: Outcome) -> str:
     """Return the rank that MPI names before it ends a job, else the one that ended, in words."""
     rank = printed_words.erring_rank(ended)
     if rank:
-        return f"Rank {rank} of {ended.detail.get('ranks', 1)}"
+        return f"Rank {rank} of {ended.ranks or 1}"
     return _actor(ended) if _is_rank(ended) else "A rank"
 
 
 def _its_size(ended: Outcome) -> str:
-    return problem_size(ended.detail.get("n", 0), ended.detail.get("n_unit", ""))
+    return problem_size(ended.n or 0, ended.n_unit or "")
 
 
 def _has_size(ended: Outcome) -> bool:
     """Tell whether a problem size is known: a program that is only started has none, and messages
     may have 0 bytes."""
-    return bool(ended.detail.get("n") or ended.detail.get("n_unit"))
+    return bool(ended.n or ended.n_unit)
 
 
 def _size(ended: Outcome) -> str:
     """Return the problem size, and the number of ranks where the subject does not have it, in
     parentheses with a space before them; empty: neither."""
-    ranks = ended.detail.get("ranks", 1)
+    ranks = ended.ranks or 1
     said = [_its_size(ended)] if _has_size(ended) else []
-    if ranks > 1 and "rank" not in ended.detail:
+    if ranks > 1 and ended.rank is None:
         said.append(f"{ranks} ranks")
     return f" ({', '.join(said)})" if said else ""
 
 
-def time_limit(detail: Mapping[str, Any]) -> str:
-    """Return the time limit that a phase exceeded, in words. detail: an outcome's."""
-    limit = f"{detail['limit_s']:g} s"
-    return f"{limit} of CPU time a core" if detail.get("limit_of") == "cpu_time" else limit
+def time_limit(ended: Outcome) -> str:
+    """Return the time limit that a phase exceeded, in words."""
+    limit = f"{ended.limit_s:g} s"
+    return f"{limit} of CPU time a core" if ended.limit_of == "cpu_time" else limit
 
 
 def pauses(left_out: Sequence[LeftOut]) -> str:
@@ -229,9 +228,9 @@ _NEVER_ENDS = {
 
 
 def _timed_out(ended: Outcome, phase: str) -> str:
-    limit, ranks = time_limit(ended.detail), ended.detail.get("ranks", 1)
+    limit, ranks = time_limit(ended), ended.ranks or 1
     n = f" ({_its_size(ended)})" if _has_size(ended) else ""
-    if ended.detail.get("of_all_phases"):
+    if ended.of_all_phases:
         return (
             f"The kernel's functions took more than {limit} together, when {phase}{n} was "
             "stopped. Each of them takes a small part of that: what makes them slow?"
@@ -239,16 +238,16 @@ def _timed_out(ended: Outcome, phase: str) -> str:
     if ranks == 1:
         return (
             f"{_subject(phase)} did not return within {limit}{n}; it was stopped. "
-            f"{_NEVER_ENDS.get(ended.detail.get('n_unit', ''), _NEVER_ENDS[''])}"
+            f"{_NEVER_ENDS.get(ended.n_unit or '', _NEVER_ENDS[''])}"
         )
-    if "rank" in ended.detail:
+    if ended.rank is not None:
         return (
             f"{_actor(ended)} did not come out of {phase} within {limit}{n}; it was stopped. "
             "Look for a receive that no send answers, or a loop that never ends."
         )
-    waiting = ended.detail.get("ranks_waiting", ranks)
+    waiting = ended.ranks_waiting or ranks
     who = "no rank" if waiting == ranks else f"{ranks - waiting}"
-    if ended.detail.get("went_on"):
+    if ended.went_on:
         return (
             f"In a job of {ranks} ranks {who} came out of {phase} within {limit}{n}; it was "
             "stopped while messages were still under way. Look for a loop that sends without end; "
@@ -265,10 +264,9 @@ _STARTS = frozenset({"fork", "vfork", "clone", "clone3"})
 _REACHES = frozenset({"ptrace", "process_vm_readv", "process_vm_writev"})
 
 
-def _refused(detail: Mapping[str, Any]) -> str:
+def _refused(call: str | None) -> str:
     """Return the predicate of a sentence on the refused system call that ended a run, and what to
     do instead."""
-    call = detail.get("system_call")
     if call in _STARTS:
         return (
             f"tried to start a process ({call}). A kernel works with the threads of OpenMP; take "
@@ -289,42 +287,40 @@ def _refused(detail: Mapping[str, Any]) -> str:
 
 def is_refused_call(ended: Outcome) -> bool:
     """Tell whether the sandbox ended a run at a system call that kernels may not make."""
-    return ended.status == "crashed" and ended.detail["signal"] == "SIGSYS"
+    return ended.status == "crashed" and ended.signal == "SIGSYS"
 
 
-def _line(detail: Json) -> str:
+def _line(ended: Outcome) -> str:
     """Return the kernel's line of a crash with " at" before it; empty: not known."""
-    return f" at {detail['line']}" if detail.get("line") else ""
+    return f" at {ended.line}" if ended.line else ""
 
 
 def _crash(ended: Outcome, phase: str, language: str) -> str:
-    detail = ended.detail
     if is_refused_call(ended):
-        who = f"{_actor(ended)} was ended in {phase}{_line(detail)}{_size(ended)}"
-        return f"{who}: it {_refused(detail)}"
-    crashed = (
-        f"{_actor(ended)} crashed with {detail['signal']} in {phase}{_line(detail)}{_size(ended)}"
-    )
+        who = f"{_actor(ended)} was ended in {phase}{_line(ended)}{_size(ended)}"
+        return f"{who}: it {_refused(ended.system_call)}"
+    signal = ended.signal or ""
+    crashed = f"{_actor(ended)} crashed with {signal} in {phase}{_line(ended)}{_size(ended)}"
     if printed_words.meets_threads_in_mpi(ended):
         return (
             f"{crashed}. Two threads were inside MPI at once, which it has to be asked for "
             "(MPI_THREAD_MULTIPLE)."
         )
-    if detail.get("place"):
-        return f"{crashed}. {_crash_near_array(detail, language)}"
-    if detail["signal"] == "SIGSEGV" and detail.get("address"):
-        return f"{crashed}. {_crash_at_address(detail['address'])}"
-    if detail["signal"] in ("SIGSEGV", "SIGBUS") and "frames" in detail:
+    if isinstance(ended.place, FaultPlace):
+        return f"{crashed}. {_crash_near_array(ended, ended.place, language)}"
+    if signal == "SIGSEGV" and ended.address:
+        return f"{crashed}. {_crash_at_address(ended.address)}"
+    if signal in ("SIGSEGV", "SIGBUS") and ended.frames is not None:
         return (
             f"{crashed}. It used an address that can't exist, or a vector instruction on data "
             "that is not aligned for it: the arrays are aligned like their elements and no better."
         )
-    if detail.get("is_trap"):
+    if ended.is_trap:
         return (
             f"{crashed}. The compiler has put a trap there: what the code does at this point is "
             "undefined, whatever the input, as a division by zero or a null pointer."
         )
-    return " ".join([f"{crashed}.", *_SIGNAL_WORDS.get(detail["signal"], ())])
+    return " ".join([f"{crashed}.", *_SIGNAL_WORDS.get(signal, ())])
 
 
 # What a signal means where nothing more is known; a tuple, since most signals have no sentence.
@@ -336,15 +332,14 @@ _SIGNAL_WORDS: dict[str, tuple[str]] = {
 }
 
 
-def _crash_near_array(detail: Json, language: str) -> str:
+def _crash_near_array(ended: Outcome, place: FaultPlace, language: str) -> str:
     """Return sentences on a crash at an access to an array, or to memory before or behind it."""
-    place = detail["place"]
-    array, element = place["array"], place["element"]
-    n = place.get("elements", detail["n"])
+    array, element = place.array, place.element
+    n = place.elements if place.elements is not None else ended.n or 0
     where = indexed(array, element, language)
-    if "ranks" in detail and language == "fortran":  # as in mismatch
+    if ended.ranks is not None and language == "fortran":  # as in mismatch
         where = f"element {element + 1} of {array}"
-    access = detail.get("access") or "touch"
+    access = ended.access or "touch"
     did = f"It {({'read': 'read', 'write': 'wrote', 'touch': 'touched'})[access]} {where}"
     if 0 <= element < n:
         return (
@@ -381,61 +376,59 @@ _NO_CHANNEL = 113
 
 
 def _exited(ended: Outcome, phase: str) -> str:
-    detail, size = ended.detail, _size(ended)
-    if "exit_code" not in detail or printed_words.is_mpis_error(ended):
+    size = _size(ended)
+    if ended.exit_code is None or printed_words.is_mpis_error(ended):
         return f"{_erring_rank(ended)} ended the job in {phase}{size}, as MPI does after an error."
     ways = "It has to return to its caller: no exit, no stop."
-    if detail["exit_code"] == _NO_CHANNEL:
+    if ended.exit_code == _NO_CHANNEL:
         return (
             f"{_actor(ended)}'s process could not answer the kit any more in {phase}{size}: it "
             "closed descriptor 3, by which they talk. Close only what you have opened."
         )
-    if "ranks" in detail:
+    if ended.ranks is not None:
         ways = "It called exit, stop or MPI_Abort."
     return (
         f"{_actor(ended)} ended the whole program in {phase}{size}, exit code "
-        f"{detail['exit_code']}. {ways}"
+        f"{ended.exit_code}. {ways}"
     )
 
 
 def _out_of_memory(ended: Outcome, phase: str) -> str:
-    detail = ended.detail
     return (
-        f"{_its_process(ended)} grew to {amount(detail['resident_bytes'])} in {phase}"
-        f"{_size(ended)} where {amount(detail['limit_bytes'])} are allowed; it was stopped. "
+        f"{_its_process(ended)} grew to {amount(ended.resident_bytes or 0)} in {phase}"
+        f"{_size(ended)} where {amount(ended.limit_bytes or 0)} are allowed; it was stopped. "
         "The kernel needs no memory of its own beyond the arrays it is given."
     )
 
 
 def _too_much_output(ended: Outcome, phase: str) -> str:
     return (
-        f"{_actor(ended)} printed more than {amount(ended.detail['limit_bytes'])} in {phase}"
+        f"{_actor(ended)} printed more than {amount(ended.limit_bytes or 0)} in {phase}"
         f"{_size(ended)}; it was stopped. Take the print statements out of the loops."
     )
 
 
 def _too_many_threads(ended: Outcome, phase: str) -> str:
-    detail = ended.detail
     return (
-        f"{_its_process(ended)} had {detail['threads']:,} threads in {phase}{_size(ended)} where "
-        f"{detail['limit_threads']:,} are allowed; it was stopped. Leave the number of "
+        f"{_its_process(ended)} had {ended.threads:,} threads in {phase}{_size(ended)} where "
+        f"{ended.limit_threads:,} are allowed; it was stopped. Leave the number of "
         "threads to OpenMP, and start none in a loop."
     )
 
 
 def _no_array(ended: Outcome, phase: str) -> str:
-    if ended.detail.get("is_map_failed"):
+    if ended.is_map_failed:
         return (
             f"{phase} returned MAP_FAILED, the address -1{_size(ended)}: mmap refused, and a null "
             "pointer is what the caller looks for."
         )
-    asked = amount(ended.detail["array_bytes"])
+    asked = amount(ended.array_bytes or 0)
     return f"{phase} returned a null pointer{_size(ended)} where {asked} are asked for."
 
 
 def _array_gone(ended: Outcome, phase: str) -> str:
-    if ended.detail.get("makes_arrays"):
-        asked = amount(ended.detail["array_bytes"])
+    if ended.makes_arrays:
+        asked = amount(ended.array_bytes or 0)
         return (
             f"After {phase}{_size(ended)} the memory is not there in full: {asked} are asked for."
         )
@@ -454,12 +447,13 @@ def _untraceable(ended: Outcome, phase: str) -> str:
 
 
 def _bad_protocol(ended: Outcome, phase: str) -> str:
-    disturbance = ended.detail.get("disturbance")
+    disturbance = ended.disturbance
     if disturbance == "ran_while_stopped":
-        ran = f" and took {1e3 * ended.detail['ran_s']:.1f} ms of CPU time"
+        ran_s = ended.ran_s or 0.0
+        ran = f" and took {1e3 * ran_s:.1f} ms of CPU time" if ran_s > 0 else ""
         return (
             f"{_actor(ended)} was to stand still while others were timed, and its results looked "
-            f"at; something woke it (signal SIGCONT){ran if ended.detail['ran_s'] > 0 else ''}. "
+            f"at; something woke it (signal SIGCONT){ran}. "
             "Leave signals and timers alone that stop or continue a process."
         )
     if disturbance == "started_process":
@@ -483,12 +477,12 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
 
 
 def _numalab_error(ended: Outcome, phase: str) -> str:
-    why = f"The kit could not {phase}: {ended.detail.get('error', 'unknown error')}."
+    why = f"The kit could not {phase}: {ended.error or 'unknown error'}."
     return f"{why} {WORKS_WITH_NUMALABS}" if ended.blames else why
 
 
 def _obstructed(ended: Outcome, phase: str) -> str:
-    why = f"The kit could not {phase}{_size(ended)}: {ended.detail.get('error', 'unknown error')}."
+    why = f"The kit could not {phase}{_size(ended)}: {ended.error or 'unknown error'}."
     return f"{why} {WORKS_WITH_NUMALABS} {TAMPERING}" if ended.blames else why
 
 
@@ -515,7 +509,7 @@ def outcome(ended: Outcome, language: str) -> str | None:
     """Return why a run did not come to its end, in sentences; None if it did."""
     if ended.ok:
         return None
-    phase = ended.detail.get("doing", "")
+    phase = ended.doing or ""
     if ended.status == "crashed":
         why = _crash(ended, phase, language)
     else:

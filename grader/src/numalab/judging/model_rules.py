@@ -303,7 +303,7 @@ def _measured_run(
         return not_measured(criterion, evidence)
     run = runs[-1]
     if not run.outcome.ok:
-        error = str(run.outcome.detail.get("error", run.outcome.status))
+        error = run.outcome.error or run.outcome.status
         return verdict_on(criterion, "error", "kit", f"Rates could not be measured: {error}")
     caches = int(evidence.node["last_level_cache_bytes"] or 0)
     if run.pool_bytes >= LEAST_OVER_CACHES * caches:

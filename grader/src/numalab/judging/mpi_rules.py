@@ -7,8 +7,7 @@ from dataclasses import replace
 from numalab import words
 from numalab.evidence.kinds import CHECK, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
 from numalab.evidence.record import Evidence, ThreadLevel
-from numalab.evidence.results import Outcome
-from numalab.evidence.run_formats import LEVELS
+from numalab.evidence.run_formats import LEVELS, Outcome
 from numalab.judging import explain, rank_goals
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
@@ -183,7 +182,7 @@ def _other_level_faults(run: ThreadLevel) -> list[str]:
     requested."""
     faults = {}
     if run.ended is not None:
-        code = run.ended.detail.get("exit_code")
+        code = run.ended.exit_code
         faults["ended"] = (
             "It ends the program"
             + (f" (exit code {code})" if code is not None else "")
@@ -296,8 +295,8 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 def not_started(name: str, outcome: Outcome) -> str:
     """Return the reason of a failure where ranks do not start under a student's launch, and do
     under numalab's. name: the launch file's."""
-    ranks = words.count(outcome.detail.get("ranks", 1), "rank")
-    said = f"{outcome.detail.get('doing', 'start')}: {outcome.detail.get('error', outcome.status)}"
+    ranks = words.count(outcome.ranks or 1, "rank")
+    said = f"{outcome.doing or 'start'}: {outcome.error or outcome.status}"
     return (
         f"Under {name} the kit's program does not come up with {ranks} on this node ({said}), "
         "and under the kit's own launch it does: ask for no more ranks than the node has cores."

@@ -285,7 +285,7 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
     fill = run.fill
     if not run.outcome.ok:
-        killed = run.outcome.detail.get("signal") == KILLED
+        killed = run.outcome.signal == KILLED
         if fill is None or not (killed or run.outcome.status == "out_of_memory"):
             return unusable(criterion, run.outcome, evidence, "While a NUMA node was filled: ")
         why = (

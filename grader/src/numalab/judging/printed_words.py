@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from itertools import dropwhile
 
 from numalab.evidence.record import Binding
-from numalab.evidence.results import Outcome
+from numalab.evidence.run_formats import Outcome
 from numalab.judging.verdict import Warned
 from numalab.untrusted.visible import shortened
 
@@ -43,7 +43,7 @@ _REASON = re.compile(
 
 
 def _all(outcome: Outcome) -> str:
-    return str(outcome.detail.get("printed", ""))
+    return outcome.printed or ""
 
 
 def printed_lines(outcome: Outcome) -> Sequence[str]:
@@ -96,7 +96,7 @@ def line_that_says_most(outcome: Outcome) -> str:
     or meets_threads_in_mpi says more."""
     if meets_threads_in_mpi(outcome):
         return ""
-    is_whole = outcome.detail.get("printed_bytes", 0) <= len(_all(outcome))
+    is_whole = outcome.printed_bytes <= len(_all(outcome))
     line = reason_line(printed_lines(outcome), is_whole)
     return f" It printed: {shortened(line, _LONGEST)}" if line else ""
 
@@ -116,7 +116,7 @@ def refused_call(outcome: Outcome) -> str:
 
 def is_mpis_error(ended: Outcome) -> bool:
     """Tell whether MPI itself ended the program, by what was printed: it may do so by exit."""
-    return "ranks" in ended.detail and bool(
+    return ended.ranks is not None and bool(
         re.search(r"Fatal error in|Attempting to use an MPI routine", _all(ended))
     )
 
@@ -146,7 +146,7 @@ def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
     one."""
     warnings = []
     for run in runs:
-        lines = str(run.outcome.detail.get("printed", "")).splitlines()
+        lines = (run.outcome.printed or "").splitlines()
         warned = [line.strip() for line in lines if "arning" in line or "nvalid" in line]
         if warned:
             words = warned[0][:160].rstrip(".").removeprefix(f"{run.runtime}: ")

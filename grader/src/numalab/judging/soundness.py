@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from numalab.evidence.kinds import CHECK, OBSERVED_KINDS, TIMED_ROUND, TRACE
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, TimedRound
-from numalab.evidence.results import KernelRun, Outcome, Results
+from numalab.evidence.results import KernelRun, Results
+from numalab.evidence.run_formats import Outcome
 from numalab.judging import explain, tampering
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
@@ -97,7 +98,7 @@ def mistake_origin(lab: Lab, results: Results) -> str:
 def end_origin(lab: Lab, outcome: Outcome) -> str:
     """Return where a run ended early: a function of the contract, else one of MPI; empty: not
     known."""
-    phase = str(outcome.detail.get("doing", ""))
+    phase = outcome.doing or ""
     return phase if phase in lab.functions else mpi_function(outcome)
 
 
@@ -131,7 +132,7 @@ def cause_of(outcome: Outcome) -> Cause:
 def met_limits(outcome: Outcome, evidence: Evidence) -> str:
     """Return a sentence on the machine's limits, with a space before it, where a process may have
     met one of them, which its end does not tell; else empty."""
-    is_ended = outcome.status == "crashed" and outcome.detail["signal"] in ENDING
+    is_ended = outcome.status == "crashed" and outcome.signal in ENDING
     return limits_sentence(evidence.node.get("limits", ())) if is_ended else ""
 
 

@@ -75,7 +75,7 @@ from dataclasses import dataclass
 from numalab import words
 from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Json, TimedRound
-from numalab.evidence.results import Outcome
+from numalab.evidence.run_formats import Outcome
 from numalab.judging import explain, tampering
 from numalab.judging.sequential import interval
 from numalab.judging.soundness import (
@@ -492,17 +492,17 @@ def _speed_words(value: float, reference: str, is_cut: bool, held: str) -> str:
 
 def _too_slow(replicate: TimedRound) -> str:
     """Return the reason of a failure where the submission met the time limit."""
-    detail = replicate.roles[SUBMISSION].outcome.detail
+    ended = replicate.roles[SUBMISSION].outcome
     references = [name for name in (SOLUTION, PROBE) if replicate.elapsed_s.get(name)]
     reference = (
         f", where the {references[0]} takes {words.short(best_s(replicate, references[0]), 2)} s"
         if references
         else ""
     )
-    size = explain.problem_size(detail["n"], detail.get("n_unit", ""))
+    size = explain.problem_size(ended.n or 0, ended.n_unit or "")
     return (
-        f"Far too slow: {explain.name_call(detail['doing'])} took more than "
-        f"{explain.time_limit(detail)} ({size}){reference}; it was stopped."
+        f"Far too slow: {explain.name_call(ended.doing or '')} took more than "
+        f"{explain.time_limit(ended)} ({size}){reference}; it was stopped."
     )
 
 
