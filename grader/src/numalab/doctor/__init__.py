@@ -1,4 +1,4 @@
-"""What a node can show, what disturbs times on it, and how noisy they are.
+"""What can be graded on this machine, what disturbs times on it, and how noisy they are.
 
-Imported by `commands` alone: doctor, and what lab 08 reads of a clock.
+Imported by `commands` alone: doctor, and the frequency report of lab 08.
 """

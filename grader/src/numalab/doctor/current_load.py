@@ -1,4 +1,4 @@
-"""Who uses the PUs right now: /proc looked at twice, a moment apart."""
+"""The load of the PUs right now, and its processes: from /proc, read twice, a moment apart."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from numalab.evidence.record import Json
 
 INTERVAL_S = 0.3
 SHOWN = 3
-MIN_ACTIVE_PUS = 0.05  # of a PU; the kernel counts in steps of 10 ms
+MIN_ACTIVE_PUS = 0.05  # of a process that is shown; Linux counts in steps of 10 ms
 
 
 @dataclass(frozen=True)
 class ActiveProcess:
-    """busy: of how many PUs it used the time; owner: name of the user to whom it belongs; is_ours:
-    that is this user. Of root's nothing is: the system's services are root's, too."""
+    """A process that used PUs.
+
+    Attributes:
+        busy: the PUs that it used on average; 1.5 is the time of one and a half PUs.
+        owner: its user's name.
+        is_ours: its user is the one who runs numalab, and is not root, whose processes are also the
+            services of the system.
+    """
 
     pid: int
     name: str
@@ -30,9 +36,15 @@ class ActiveProcess:
 
 @dataclass(frozen=True)
 class CurrentLoad:
-    """busy: how many of the PUs worked, on average; stolen: share of their time that the host
-    of a virtual machine gave to somebody else, now and since the start. processes: the
-    busiest that can be seen, without this one."""
+    """The load of all PUs.
+
+    Attributes:
+        pus: that are online.
+        busy: how many of them worked on average.
+        stolen, stolen_since_start: share [0..1] of their time that is steal time, now and since
+            this machine was started.
+        processes: the most active that are visible, without this one; at most SHOWN.
+    """
 
     pus: int
     busy: float
@@ -46,7 +58,7 @@ class CurrentLoad:
 
 @dataclass(frozen=True)
 class _Ticks:
-    """Of all PUs together, since the start."""
+    """The time of all PUs together since this machine was started, in Linux's ticks."""
 
     pus: int
     total: int
@@ -55,8 +67,8 @@ class _Ticks:
 
 
 def _ticks(root: Path) -> _Ticks | None:
-    """Line `cpu` of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what
-    follows is part of the first two. See proc(5)."""
+    """Read the line `cpu` of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; the
+    rest is part of the first two (proc(5)). Return None where it can't be read."""
     try:
         lines = (root / "proc/stat").read_text(encoding="ascii").splitlines()
         first = next(line for line in lines if line.startswith("cpu "))
@@ -70,7 +82,7 @@ def _ticks(root: Path) -> _Ticks | None:
 
 
 def _processes(root: Path) -> dict[int, tuple[str, int, int]]:
-    """Name, ticks used and owner of every process that can be seen."""
+    """Return name, ticks used and user's number of each visible process, by its pid."""
     found = {}
     try:
         folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]
@@ -91,7 +103,8 @@ def _processes(root: Path) -> dict[int, tuple[str, int, int]]:
 
 
 def _user_name(uid: int) -> str:
-    """The number where nobody is called so, as of a process of another container."""
+    """Return a user's name, or a text with the number where there is none, as for a process of
+    another container."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -101,7 +114,8 @@ def _user_name(uid: int) -> str:
 def measure_load(
     root: Path = Path("/"), wait: Callable[[], None] = lambda: time.sleep(INTERVAL_S)
 ) -> CurrentLoad | None:
-    """None: this node does not tell. wait: lets the time pass between the two looks."""
+    """Return the load while wait() runs; None where /proc/stat can't be read. root: the folder that
+    holds proc."""
     earlier = _processes(root)
     start = _ticks(root)
     wait()

@@ -1,5 +1,5 @@
-"""Findings about what disturbs timing on a node, or changes where its pages are. Pure
-functions: a node's record, facts, a sample of the load, and the labs, to findings."""
+"""Findings about what disturbs times on a machine, or changes where its pages are. Pure functions
+from describe_node's report, facts, the current load, and the labs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from numalab.words import amount, count, percent, short
 
 _CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _FAST_CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
-MIN_OTHER_LOAD_PUS = 0.25  # of other programs: a thread that shares its core with them is late
+MIN_OTHER_LOAD_PUS = 0.25  # a load of other programs that makes a thread on the same core late
 MAX_STEAL_NOW, MAX_STEAL_SINCE_START = 0.01, 0.02
 _HYPERVISOR_DECIDES = "it does not say; of a virtual machine the host decides that"
 
@@ -151,7 +151,8 @@ def _virtual(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 def disturbances(
     node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
-    """One finding for each topic, whether it is in order, not, or not to be known."""
+    """Return one finding for each topic, also where all is well or nothing is known. load: None: it
+    can't be measured."""
     return [
         usable_pus(node, facts, labs),
         time_quota(node, facts, labs),
@@ -266,7 +267,7 @@ def smt(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 
 def kinds_of_cores(node: Json, labs: Sequence[Lab]) -> Finding:
-    """Cores that are not alike: equal parts of a loop take unlike time on them."""
+    """Return the finding on unlike cores, on which equal parts of a loop take different times."""
     topic, kinds = "kinds of cores", core_kinds(node)
     concerns = concerned(
         labs,
@@ -328,7 +329,7 @@ def isolated(facts: NodeFacts, labs: Sequence[Lab]) -> Finding:
 
 
 _THP = "/sys/kernel/mm/transparent_hugepage"
-# With these a program that asks for huge pages waits until the kernel has made room.
+# Modes with which a program that asks for huge pages waits until Linux has made room.
 _DEFRAG_ON_DEMAND = ("always", "madvise", "defer+madvise")
 
 

@@ -1,5 +1,5 @@
-"""What this node can show, and which evidence is available; what disturbs its timing is in
-disturbances."""
+"""What can be graded on this machine, and which evidence it allows; disturbances.py has what
+disturbs its times."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ MOST_NAMED = 8
 
 
 def shell_variables(names: Sequence[str]) -> Finding:
-    """names: of the user's variables that no measurement gets (shell_variables.py)."""
+    """Return the finding on the user's variables that no measurement gets. names: what
+    shell_variables.withheld_variables returns."""
     topic = "variables"
     if not names:
         return Finding(topic, "good", "none", "nothing in your shell would steer what is measured")
@@ -75,7 +76,8 @@ def shell_variables(names: Sequence[str]) -> Finding:
 
 
 def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
-    """version: of the MPI library that the kit was built with, or nothing."""
+    """Return the finding on MPI. version: of the MPI library that numalab was built with; empty:
+    without any."""
     concerns = concerned(labs, lambda lab, c: lab.calls_mpi)
     if version:
         return Finding("MPI", "good", version, "the labs on MPI can be graded", concerns=concerns)
@@ -85,8 +87,8 @@ def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
 
 
 def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
-    """compiler: the clang beside the kit's OpenMP runtime that builds with ThreadSanitizer, or
-    nothing."""
+    """Return the finding on data races. compiler: the clang that builds with ThreadSanitizer and
+    numalab's OpenMP runtime; empty: there is none."""
     concerns = concerned(labs, lambda lab, c: reads(c, *WATCHED))
     if compiler:
         return Finding(
@@ -103,7 +105,8 @@ def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
 def examine(
     node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
-    """All findings about a node, by theme. node: its record; load: who works on it now."""
+    """Return all findings about a machine, by theme. node: what describe_node reports; load: None:
+    it can't be measured."""
     findings = _topology(node, labs)
     findings.append(
         Finding(
@@ -126,7 +129,7 @@ def examine(
 
 
 def sandbox_finding(sandbox: Sandbox | NoSandbox) -> Finding:
-    """Whether other people's kernels can be kept apart (grade --sandbox)."""
+    """Return the finding on whether untrusted kernels can be isolated (grade --sandbox)."""
     if isinstance(sandbox, NoSandbox):
         return Finding(
             "sandbox",
@@ -145,7 +148,8 @@ def sandbox_finding(sandbox: Sandbox | NoSandbox) -> Finding:
 
 
 def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
-    """unable: why none can be had; kvm: what was seen of KVM, None where it is used."""
+    """Return the finding on virtual machines. unable: why there can be none; None: there can be;
+    kvm: what was observed of KVM; None: it is used."""
     if unable is not None:
         return Finding(
             "virtual nodes", "note", "none", f"placement is graded on this node only; {unable}"
@@ -161,18 +165,20 @@ def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
 
 
 def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
-    """Names of the lab's criteria that a virtual node can show and this one can't."""
+    """Return the names of the criteria that are judged by evidence, are not gradable on this
+    machine and may be on a virtual one; none where no criterion of correctness is gradable here."""
     if lab.calls_mpi and not has_mpi:
         return []
     can, cannot = gradable(node, lab)
     kinds = {criterion.name: criterion.kind for criterion in lab.criteria}
     if not any(kinds[name] == "correctness" for name in can):
-        return []  # nothing is looked at there before it is right here
+        return []  # on virtual machines only what is correct on this one is judged
     return [name for name in cannot if kinds[name] == "evidence"]
 
 
 def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], list[str]]:
-    """Names of the lab's criteria that this node can and can't show."""
+    """Return the names of a lab's criteria that are gradable on a machine, and of those that are
+    not. node: what describe_node reports; has_mpi: numalab was built with MPI."""
     if lab.calls_mpi and not has_mpi:
         return [], [criterion.name for criterion in lab.criteria]
     can: list[str] = []

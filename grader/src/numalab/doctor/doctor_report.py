@@ -1,4 +1,4 @@
-"""./numalab doctor: what it prints and writes."""
+"""What ./numalab doctor prints and writes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ STYLES = {
     "bad": ("BAD", "bold red"),
     "unknown": ("?", "cyan"),
 }
-_INDENT = " " * 11  # of commands, below what is said of them
+_INDENT = " " * 11  # of commands, below the text on them
 
 
 def command_lines(command: str, width: int) -> list[str]:
-    """A command on as many lines as it needs, so that it can still be copied."""
+    """Return a command on as many lines as it needs, which can be copied into a shell."""
     lines = [""]
     for word in command.split(" "):
         longer = f"{lines[-1]} {word}".strip()
@@ -41,7 +41,8 @@ def command_lines(command: str, width: int) -> list[str]:
 
 
 def _show_finding(console: Console, finding: Finding, labs: Sequence[Lab]) -> None:
-    """The finding itself and, unless all is well, whom it concerns and what changes it."""
+    """Print a finding and, unless its level is good, the criteria that it concerns and the
+    remedy."""
     word, style = STYLES[finding.level]
     text = Text(f"{finding.topic}: ")
     text.append(finding.observed, style="bold")
@@ -74,7 +75,8 @@ def show_findings(
 def show_labs(
     console: Console, node: Json, labs: Sequence[Lab], has_mpi: bool, has_virtual: bool
 ) -> None:
-    """What each lab can be graded on here."""
+    """Print which criteria of each lab are gradable here, on a virtual machine only, and not at
+    all."""
     for lab in labs:
         can, cannot = gradable(node, lab, has_mpi)
         virtually = gradable_virtually(node, lab, has_mpi) if has_virtual else []
@@ -97,7 +99,7 @@ def doctor_json(
     labs: Sequence[Lab],
     has_mpi: bool,
 ) -> dict[str, Any]:
-    """All of it, for other tools."""
+    """Return all that is known, for other programs."""
     return {
         "schema": 1,
         "node": node,

@@ -1,4 +1,4 @@
-"""What `doctor` tells: findings, and the criteria that each concerns."""
+"""Findings, which `doctor` reports, and the criteria that each concerns."""
 
 from __future__ import annotations
 
@@ -19,9 +19,14 @@ Concerns = dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Finding:
-    """means: what it means for the labs; remedy: what changes it, in words, or nothing;
-    command: the very command that does, or nothing. level: unknown where the node does not
-    tell."""
+    """What was observed on a topic, and what it means.
+
+    Attributes:
+        level: "unknown" where the machine does not report it.
+        means: what it means for the labs.
+        remedy: what changes it, in words; may be empty.
+        command: a command that changes it; may be empty.
+    """
 
     topic: str
     level: FindingLevel
@@ -44,13 +49,13 @@ class Finding:
 
 
 def concerned(labs: Iterable[Lab], is_meant: Callable[[Lab, Criterion], bool]) -> Concerns:
-    """The criteria of each lab that are meant; labs without one are left out."""
+    """Return the criteria of each lab that are meant; labs without any are left out."""
     found = {lab.name: tuple(c.name for c in lab.criteria if is_meant(lab, c)) for lab in labs}
     return {lab: names for lab, names in found.items() if names}
 
 
 def timing_concerns(labs: Iterable[Lab]) -> Concerns:
-    """All that is graded by time."""
+    """Return the criteria that are judged by time."""
     return concerned(labs, lambda lab, c: c.kind == "timing")
 
 
@@ -59,7 +64,8 @@ def _shows_place_of_pages(criterion: Criterion) -> bool:
 
 
 def placement_concerns(labs: Iterable[Lab]) -> Concerns:
-    """What shows on which NUMA node a page lives: in residency, or in time."""
+    """Return the criteria that depend on the NUMA node that pages are on, by residency or by
+    time."""
     return concerned(
         labs,
         lambda lab, c: _shows_place_of_pages(c) or (c.kind == "timing" and c.needs_numa_nodes > 1),
@@ -71,19 +77,20 @@ def huge_page_concerns(labs: Iterable[Lab]) -> Concerns:
 
 
 def core_concerns(labs: Iterable[Lab]) -> Concerns:
-    """Times of programs whose threads the kit binds to one core each."""
+    """Return the criteria that are judged by times of threads that numalab binds to a core each."""
     return concerned(
         labs, lambda lab, c: c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
     )
 
 
 def kind_concerns(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
-    """What needs a kind of evidence."""
+    """Return the criteria whose rules read a kind of evidence."""
     return concerned(labs, lambda lab, c: reads(c, kind))
 
 
 def concern_words(concerns: Concerns, labs: Iterable[Lab]) -> str:
-    """As in: 01 speedup, efficiency; 04 speedup. Labs go by their number."""
+    """Return criteria by the number of their lab, as in "01 speedup, efficiency; 04 speedup", or
+    all of a kind in words; empty where there are none."""
     labs = list(labs)
     if not concerns:
         return ""

@@ -1,8 +1,7 @@
-"""What Linux tells of a node's frequency policies, and what it has counted of them, read from /sys.
-A policy is of the PUs whose clock changes together. The same reader serves a node and a recorded
-tree. What can't be read is None, and named; nothing is taken to be absent.
+"""Linux's frequency policies and their statistics, read from /sys of a machine or a recorded tree.
 
-Files, units and the tables are those of the kernel's admin-guide/pm/cpufreq.rst and
+A policy has the PUs whose clock changes together. What can't be read is None, and the file is named
+if it exists. For files, units and tables see Linux's admin-guide/pm/cpufreq.rst and
 cpu-freq/cpufreq-stats.rst.
 """
 
@@ -25,8 +24,12 @@ Pairs = Mapping[tuple[int, int], int]
 
 @dataclass(frozen=True)
 class Sampling:
-    """Of ondemand and conservative: how often they look, and from which share of busy time on
-    they go up."""
+    """Settings of the governors ondemand and conservative.
+
+    Attributes:
+        rate_us: time between two samples of the load.
+        up_threshold: load in percent from which on the frequency goes up.
+    """
 
     rate_us: int | None
     up_threshold: int | None
@@ -34,11 +37,22 @@ class Sampling:
 
 @dataclass(frozen=True)
 class FrequencyPolicy:
-    """name: as Linux calls it; pus: that it is of and that are online; governors: that could be
-    chosen; limits_khz: lowest and highest that the governor may choose; hardware_khz: that there
-    are; latency_ns: of a transition. ticks: of 10 ms, by kHz; transitions: by kHz that were left
-    and taken up; total: of all transitions. bad: files that are there and could not be read, or
-    not understood."""
+    """A frequency policy.
+
+    Attributes:
+        name: Linux's, such as policy0.
+        pus: the online PUs that it is for.
+        governors: those that could be chosen.
+        limits_khz: the lowest and the highest frequency that the governor may choose.
+        hardware_khz: the lowest and the highest that the hardware has.
+        latency_ns: of a transition; None: the driver does not report it, either.
+        sampling: None: the governor takes no samples of the load.
+        has_stats: whether there is a folder of statistics.
+        ticks: time at each frequency in kHz, in units of 10 ms.
+        transitions: their number by the frequencies in kHz before and after; none that is 0.
+        total: number of all transitions.
+        bad: files that exist and could not be read or understood.
+    """
 
     name: str
     pus: tuple[int, ...] | None
@@ -57,7 +71,8 @@ class FrequencyPolicy:
 
     @property
     def shares(self) -> dict[int, float] | None:
-        """Of the time, by kHz, the highest first; None where no time is told."""
+        """The share [0..1] of the time at each frequency in kHz, the highest first; None where no
+        time is counted."""
         all_ticks = sum((self.ticks or {}).values())
         if self.ticks is None or all_ticks == 0:
             return None
@@ -65,13 +80,13 @@ class FrequencyPolicy:
 
     @property
     def average_khz(self) -> float | None:
-        """Over the time."""
+        """The frequency averaged over the time; None where no time is counted."""
         shares = self.shares
         return None if shares is None else sum(khz * share for khz, share in shares.items())
 
 
 class _Reader:
-    """Reads one policy's files, and keeps the names of those that it can't make out."""
+    """Reads a policy's files, and keeps the names of those that can't be read or understood."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -85,7 +100,7 @@ class _Reader:
                 self.bad.append(name)
             return None
         if not text:
-            return None  # where a driver changes the clock by itself some kernels count nothing
+            return None  # some versions of Linux count nothing where the driver sets the clock
         try:
             return meant(text)
         except ValueError:
@@ -98,7 +113,7 @@ class _Reader:
 
 
 def _number(text: str) -> int:
-    """Digits alone: int() takes more."""
+    """Return a number that is written in digits alone. Raises ValueError."""
     if not re.fullmatch(r"[0-9]{1,18}", text):
         raise ValueError(text)
     return int(text)
@@ -122,7 +137,8 @@ def _time_in_state(text: str) -> dict[int, int]:
 
 
 def _trans_table(text: str) -> dict[tuple[int, int], int]:
-    """A row for each frequency that was left, a column for each that was taken up."""
+    """Return the numbers of transitions by frequencies before (rows) and after (columns), without
+    zeros. Raises ValueError."""
     _, heads, *rows = [*text.splitlines(), ""]
     taken = [_number(word) for word in heads.partition(":")[2].split()]
     found: dict[tuple[int, int], int] = {}
@@ -144,7 +160,8 @@ def _latency(text: str) -> int | None:
 
 
 def _sampling(reader: _Reader, governor: str | None, shared: Path) -> Sampling | None:
-    """A governor's own settings: of the policy, where the driver asks for that, else of all."""
+    """Return a governor's settings, the policy's own or else those of all policies; None for a
+    governor without samples. shared: the folder of the latter."""
     if governor not in ("ondemand", "conservative"):
         return None
     of_all = _Reader(shared)
@@ -187,8 +204,9 @@ def _numbered(folder: Path, stem: str) -> Iterator[tuple[int, Path]]:
 
 
 def _folders(pu_folder: Path) -> dict[str, Path]:
-    """Of each policy, by its name: in cpufreq/policyN, or as older kernels and recorded trees have
-    it, in cpuN/cpufreq, which is a link where another PU has the folder."""
+    """Return the folder of each policy by name, in the order of numbers: cpufreq/policyN, or, in
+    older versions of Linux and recorded trees, cpuN/cpufreq where that is not a link to another
+    PU's."""
     policies = {path.name: path for _, path in sorted(_numbered(pu_folder / "cpufreq", "policy"))}
     if policies:
         return policies
@@ -197,8 +215,8 @@ def _folders(pu_folder: Path) -> dict[str, Path]:
 
 
 def read_policies(root: Path = Path("/")) -> tuple[FrequencyPolicy, ...]:
-    """By number; none where the kernel has no frequency driver, as on most virtual machines. root:
-    the folder that holds sys."""
+    """Return the policies by number; none where Linux has no frequency driver, as on most virtual
+    machines. root: the folder that holds sys."""
     pu_folder = root / PU_FOLDER
     return tuple(
         _read_policy(folder, pu_folder / "cpufreq", name)

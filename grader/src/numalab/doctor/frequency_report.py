@@ -1,5 +1,5 @@
-"""What Linux tells of a node's clock in words, and what that means for who measures there. Pure
-functions of policies, to lines of 80 columns or less."""
+"""Frequency policies in words, and what they mean for measurements. Pure functions from policies to
+lines of at most 80 columns."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from numalab.terminal import WIDTH
 from numalab.words import count, listed, percent, short
 
 _LABEL, _BAR = 22, 40
-_MOST_STATES = 6  # of the frequencies that a picture shows
-# Drivers that choose by rules of their own, or leave it to the processor: of the governors they
-# have the names alone, and keep no count (admin-guide/pm/intel_pstate.rst, amd-pstate.rst).
+_MOST_STATES = 6  # the most frequencies that a picture shows
+# Drivers that choose frequencies by rules of their own, or leave that to the processor. They have
+# only the governors' names, and no statistics (admin-guide/pm/intel_pstate.rst, amd-pstate.rst).
 _OWN_RULES = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 _FOLLOWS_LOAD = ("ondemand", "conservative", "schedutil")
 
@@ -52,7 +52,7 @@ def _pu_words(policies: Sequence[FrequencyPolicy]) -> str:
 
 
 def _settings(policy: FrequencyPolicy) -> FrequencyPolicy:
-    """The policy without what is its own, to find those that are alike."""
+    """Return the policy without name, PUs and statistics, by which alike policies are found."""
     return replace(
         policy, name="", pus=None, has_stats=False, ticks=None, transitions=None, total=None,
         bad=(),
@@ -129,7 +129,7 @@ def _all_ticks(group: Sequence[FrequencyPolicy]) -> Counter[int]:
 
 
 def _time_rows(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
-    """The frequencies with most of the time, the highest first."""
+    """Yield bars of the frequencies with most of the time, the highest first, and of the rest."""
     ticks = _all_ticks(group)
     whole = sum(ticks.values())
     if whole == 0:
@@ -155,7 +155,8 @@ def _most_often(group: Sequence[FrequencyPolicy]) -> str | None:
 
 
 def _count_rows(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
-    """Of several policies the least and the most, since threads sit on one of them."""
+    """Yield rows on frequencies and transitions; of several policies the least and the most, since
+    a thread is on a PU of one of them."""
     averages = [found for policy in group if (found := policy.average_khz) is not None]
     if averages:
         least, most = min(averages), max(averages)
@@ -261,7 +262,8 @@ def _is_held_down(policy: FrequencyPolicy) -> bool:
 
 
 def meaning(policies: Sequence[FrequencyPolicy]) -> list[str]:
-    """Of policies, one at least, a sentence or two for each thing that matters to times."""
+    """Return a paragraph for each property of the policies that matters to times. policies: one at
+    least."""
     sentences = list(dict.fromkeys(map(_governor_meaning, policies)))
     held = [policy for policy in policies if _is_held_down(policy)]
     if held:
@@ -302,7 +304,7 @@ def _names(policies: Sequence[FrequencyPolicy]) -> str:
 
 
 def report(policies: Sequence[FrequencyPolicy]) -> list[str]:
-    """All of it, in lines."""
+    """Return the whole report in lines; without policies, why there are none."""
     if not policies:
         return textwrap.wrap(NONE, WIDTH, break_on_hyphens=False)
     what = "1 policy" if len(policies) == 1 else f"{len(policies)} policies"

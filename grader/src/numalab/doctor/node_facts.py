@@ -1,4 +1,4 @@
-"""Facts of a node that disturb timing and that the record of a node does not hold, read from
+"""Facts about a machine that matter to times and that describe_node does not report, read from
 /proc and /sys. What can't be read is None: unknown, not absent."""
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from numalab.processes.limits import ControlGroups, Limit, read_control_groups
 from numalab.pu_lists import BadList, format_pus, kernel_pus
 
 _PU_FOLDER = "sys/devices/system/cpu"
-# Where turbo is switched, and what the file holds when it is on: Intel's own driver, others.
+# The files that switch turbo, of Intel's driver and of others, and their content when it is on.
 _TURBO = ((f"{_PU_FOLDER}/intel_pstate/no_turbo", "0"), (f"{_PU_FOLDER}/cpufreq/boost", "1"))
 _DEFRAG = "sys/kernel/mm/transparent_hugepage/defrag"
 _CLOCK_SOURCES = "sys/devices/system/clocksource/clocksource0/available_clocksource"
 _DMI = "sys/class/dmi/id"
-# What the firmware of virtual machines calls itself.
+# Words in the names that the firmware of virtual machines gives itself.
 _VIRTUAL_WORDS = (
     "qemu", "kvm", "vmware", "virtualbox", "innotek", "xen", "hyper-v", "virtual machine",
     "amazon ec2", "google compute engine", "openstack", "bochs", "parallels", "bhyve",
@@ -26,7 +26,8 @@ _VIRTUAL_WORDS = (
 
 @dataclass(frozen=True)
 class Switch:
-    """file: where it is set; disabling_text: what turns it off when written there."""
+    """A setting that is on or off. file: where it is set; disabling_text: the content that turns it
+    off."""
 
     is_on: bool
     file: str
@@ -35,10 +36,19 @@ class Switch:
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """turbo: whether a core may run above its base frequency; defrag: when the kernel makes
-    room for huge pages; allowed: the PUs that this process may use; isolated, nohz_full: PUs
-    that the kernel keeps free of other processes, and of its own ticks. is_virtual: whether
-    this is a virtual machine; product: as the firmware names it."""
+    """Facts about a machine; None: unknown.
+
+    Attributes:
+        turbo: whether a core may run above its base frequency.
+        defrag: Linux's mode of making room for huge pages.
+        smt: whether a core has several PUs online.
+        allowed: the PUs that this process may use.
+        isolated, nohz_full: the PUs that Linux keeps free of other processes, and of its ticks.
+        clock_sources: those that Linux could use; empty: unknown.
+        is_virtual: whether this is a virtual machine.
+        product: its name by the firmware.
+        groups: the limits of control groups.
+    """
 
     turbo: Switch | None
     defrag: str | None
@@ -95,13 +105,13 @@ def _turbo(root: Path) -> Switch | None:
 
 
 def _chosen_word(text: str | None) -> str | None:
-    """The word in brackets, as in: always defer [madvise] never."""
+    """Return the word in brackets, as in "always defer [madvise] never"; None: there is none."""
     _, found, rest = (text or "").partition("[")
     return rest.partition("]")[0] if found else None
 
 
 def _field(root: Path, file: str, key: str) -> str | None:
-    """The first value of a key in a file of lines `key: value`."""
+    """Return the first value of a key in a file of lines `key: value`; None: it has none."""
     for line in (read_text(root / file) or "").splitlines():
         name, separator, value = line.partition(":")
         if separator and name.strip() == key:
@@ -115,7 +125,8 @@ def _product(root: Path) -> str | None:
 
 
 def _is_virtual(root: Path, product: str | None) -> bool | None:
-    """By the processor's flag, or where it has no flags (not x86) by the firmware's name."""
+    """Tell by the processor's flags, or on other architectures than x86, which report none, by the
+    firmware's name, which can't exclude that it is one (None)."""
     flags = _field(root, "proc/cpuinfo", "flags")
     if flags is not None:
         return "hypervisor" in flags.split()
@@ -133,12 +144,12 @@ def _allowed(root: Path) -> frozenset[int] | None:
 
 
 def read_facts(root: Path = Path("/")) -> NodeFacts:
-    """root: the folder that holds proc and sys."""
+    """Read the facts. root: the folder that holds proc and sys."""
     smt = read_text(root / _PU_FOLDER / "smt/active")
     isolated = _pus(root / _PU_FOLDER / "isolated")
     nohz_full = _pus(root / _PU_FOLDER / "nohz_full")
     if nohz_full is None and isolated is not None:
-        nohz_full = frozenset()  # a kernel that can't do it has no such file
+        nohz_full = frozenset()  # a Linux that can't do it has no such file
     product = _product(root)
     return NodeFacts(
         turbo=_turbo(root),

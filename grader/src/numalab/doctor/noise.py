@@ -1,11 +1,10 @@
-"""How long the judge of times takes on this node, and how often it stays open: forecasts from
-a few generations of the kit's own programs. Pure functions.
+"""How long judging by time takes on this machine, and how often it ends undecided: forecasts from a
+few rounds of numalab's own programs. Pure functions.
 
-Each generation gives a margin: the logarithm of how many times faster a process was than a
-criterion asks for. Above 0 its sign speaks for the claim. From the margins of a few
-generations comes the chance that the next one's sign does, and from that, by the judge's own
-stopping rule, how many generations it will look at. Nothing is simulated: the probabilities of
-all courses are added up.
+Each round gives a margin: the natural logarithm of how many times faster a process was than a
+criterion requires. A positive one supports the claim. The margins of a few rounds give the chance
+that the next round's is positive, and from that, by the judge's own stopping rule, follows how many
+rounds it will take. Nothing is simulated: the probabilities of all courses are added up.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, TimedRound
 from numalab.judging.sequential import Thresholds, e_value
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
 
-MIN_REPLICATES = 3  # fewer tell nothing of how far they scatter
+MIN_REPLICATES = 3  # from fewer rounds their scatter can't be estimated
 
 
 def student_t(t: float, freedom: int) -> float:
-    """P(T <= t) of Student's t distribution. freedom: degrees of it, 1 or more. Source:
-    Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.3 and 26.7.4."""
+    """Return P(T <= t) of Student's t distribution. freedom: its degrees of freedom, 1 or more.
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions (1964), 26.7.3 and 26.7.4."""
     angle = math.atan(t / math.sqrt(freedom))
     cosine, sine = math.cos(angle), math.sin(angle)
     if freedom == 1:
@@ -42,10 +41,13 @@ Pair = tuple[float, float]
 
 
 def chance_of_win(margins: Sequence[Pair]) -> float:
-    """The chance that one more margin is above 0, if they are normal and generations are
-    independent: the predictive distribution is Student's, so that few generations are not
-    trusted too far. margins: of two generations or more, each seen both ways round, since
-    two processes of the same program may change places. That is one observation, not two."""
+    """Return the chance [0..1] that one more margin is above 0, if margins are normally distributed
+    and rounds independent. The predictive distribution is Student's, so that few rounds are not
+    trusted too far.
+
+    margins: of two rounds or more, a pair each, since the two processes of the same program may be
+    swapped; a pair is one observation.
+    """
     both = [margin for pair in margins for margin in pair]
     freedom = len(margins) - 1
     mean = statistics.fmean(both)
@@ -58,17 +60,17 @@ def chance_of_win(margins: Sequence[Pair]) -> float:
 
 @dataclass(frozen=True)
 class Course:
-    """Of the signs of one claim: after n of them, the probability that it has been taken as
-    shown (passed[n]), or its opposite (failed[n])."""
+    """The probabilities that after n signs of a claim it has been accepted (passed[n]), or its
+    opposite has (failed[n])."""
 
     passed: tuple[float, ...]
     failed: tuple[float, ...]
 
 
 def course(chance: float, levels: Thresholds, most: int) -> Course:
-    """chance: that a sign is a win, each independent of the others; most: signs looked at.
-    The same rule as sequential.decide."""
-    alive = {0: 1.0}  # probability that there is no decision yet, by wins
+    """Return how a claim is decided by the rule of sequential.decide, for 0 to `most` signs.
+    chance: that a sign supports the claim, independently of the others."""
+    alive = {0: 1.0}  # probability that there is no decision yet, by the number of wins
     passed, failed = [0.0], [0.0]
     for count in range(1, most + 1):
         reached = dict.fromkeys(range(count + 1), 0.0)
@@ -84,8 +86,8 @@ def course(chance: float, levels: Thresholds, most: int) -> Course:
 
 
 def most_within(replicate_s: float, least: int, most: int, budget_s: float) -> int:
-    """Generations after which a grading ends undecided: as grade takes them, that is until
-    the budget is used up, or three times as much where even the least number takes longer."""
+    """Return the rounds after which a grading ends undecided: it takes them until the budget is
+    used up, or, before it has the least number, three times the budget. replicate_s: of a round."""
     for count in range(1, most):
         if count * replicate_s > budget_s * (1 if count >= least else 3):
             return count
@@ -94,9 +96,15 @@ def most_within(replicate_s: float, least: int, most: int, budget_s: float) -> i
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the judge will do with the kit's own solution on this node. chance: that a sign is
-    right; chance_it_shows: that a sign says that the node shows the effect, None where nothing
-    asks; generations: expected; the shares add up to 1."""
+    """How gradings of the reference solution by one criterion end on this machine.
+
+    Attributes:
+        chance: that a sign supports the claim.
+        chance_it_shows: that a sign supports that the machine shows the effect; None: the criterion
+            does not require that.
+        generations: the expected number of rounds.
+        share_passed, share_failed, share_not_gradable, share_open: of gradings [0..1].
+    """
 
     chance: float
     chance_it_shows: float | None
@@ -110,9 +118,16 @@ class Forecast:
 def forecast(
     margins: Sequence[Pair], shows: Sequence[Pair] | None, levels: Thresholds, most: int
 ) -> Forecast:
-    """shows: margins of the handout over the least ratio that shows the effect, where the
-    criterion needs it. Its signs are taken as independent of the claim's, and what does not
-    speak for the claim as speaking against it: of the kit's solution either is seldom."""
+    """Return the forecast for a criterion.
+
+    Args:
+        margins: of the claim.
+        shows: of the effect (effect_margins); None: the criterion does not require it. Its signs
+            are taken as independent of the claim's.
+        most: the most rounds that a grading takes.
+
+    Each sign that does not support a claim counts against it.
+    """
     chance = chance_of_win(margins)
     claim = course(chance, levels, most)
     it_shows = None if shows is None else chance_of_win(shows)
@@ -137,10 +152,13 @@ def forecast(
 
 
 def margins(replicate: TimedRound, required_ratio: float | None) -> Pair:
-    """By which one process of the solution meets the claim, the other being the solution that
-    it is compared with; and the other way round. required_ratio: of the solution's speed, or of its
-    time where that has limits on both sides, which is the same seen the other way round; None:
-    faster than the middle of handout and solution, and than the handout by the least effect's."""
+    """Return the margins of a claim with one process of the solution in the place of a hand-in, the
+    other being what it is compared with; and with both swapped.
+
+    required_ratio: the share of the solution's speed that is required (of its time, where a
+    criterion limits that on both sides: then the pair is swapped); None: a speedup
+    (speedup_passes_below_s).
+    """
     solution, second = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
 
     def met(compared: float, own: float) -> float:
@@ -152,8 +170,8 @@ def margins(replicate: TimedRound, required_ratio: float | None) -> Pair:
 
 
 def effect_margins(replicate: TimedRound) -> Pair:
-    """By which the handout is slow enough for the node to show the effect, compared with
-    each of the solution's processes."""
+    """Return the margins by which the starting code is slow enough for the machine to show the
+    effect, compared with each of the solution's processes."""
     enough_s = best_s(replicate, HANDOUT) / LEAST_HANDOUT_RATIO
     return (
         math.log(enough_s / best_s(replicate, SOLUTION)),
@@ -162,6 +180,7 @@ def effect_margins(replicate: TimedRound) -> Pair:
 
 
 def difference(replicate: TimedRound) -> float:
-    """By what share the slower of two processes of the same program took longer."""
+    """Return by what share the slower of the two processes of the solution took longer: 0.1 is 10
+    percent."""
     times = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
     return max(times) / min(times) - 1

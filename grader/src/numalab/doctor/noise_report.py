@@ -1,4 +1,4 @@
-"""What `doctor --noise` found, as lines for people and as JSON. Pure functions."""
+"""What `doctor --noise` prints and writes as JSON."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, SPEEDUP, best_s
 from numalab.labs.declaration import Criterion
 from numalab.words import count
 
-SELDOM = 0.05  # below this share of gradings, an open verdict is not worth a warning
-RARE = 0.01  # below this, not worth a word
-PAIRS_OF_1_IN_20 = 20
+SELDOM = 0.05  # below this share of gradings, undecided verdicts are not worth a warning
+RARE = 0.01  # below this share a text has no number
+PAIRS_OF_1_IN_20 = 20  # from which number on 1 of 20 is reported
 
 
 def share_words(share: float) -> str:
-    """A share of gradings, as a person would say it."""
+    """Return a share [0..1] of gradings in words, such as "7 of 10"."""
     if share > 0.95:
         return "nearly all"
     if share >= 0.5:
@@ -48,8 +48,8 @@ def _percentile_95(differences: Sequence[float]) -> float:
 
 
 def differ_in_words(differences: Sequence[float]) -> str:
-    """The median difference of two runs, and the one that 1 of 20 pairs exceeds, or where
-    there are not so many the largest."""
+    """Return a text on the median difference of two runs and the one that 1 of 20 pairs exceeds;
+    the largest where there are fewer pairs. differences: shares, one at least."""
     middle = f"{100 * median(differences):.1f} % (median)"
     if len(differences) < PAIRS_OF_1_IN_20:
         return f"{middle}, and by {100 * max(differences):.1f} % at most"
@@ -57,7 +57,8 @@ def differ_in_words(differences: Sequence[float]) -> str:
 
 
 def forecast_in_words(timing: TimedTogether, observed: Forecast) -> tuple[FindingLevel, str]:
-    """How a grading of this criterion ends on this node, and after how long."""
+    """Return a level and a text on how a grading by a criterion ends on this machine, and after how
+    long."""
     seconds = observed.generations * timing.replicate_s
     verdict = f"{seconds_in_words(seconds)} per verdict"
     if observed.share_not_gradable > 0.5:
@@ -91,7 +92,7 @@ def _summary(noise: Noise) -> list[str]:
 
 
 def _not_timed(others: Sequence[NotTimed]) -> list[str]:
-    """One line for each reason."""
+    """Return a line for each reason, with the criteria."""
     names: dict[str, list[str]] = {}
     for other in others:
         name = f"{other.lab.name.split('_')[0]} {other.criterion.name}"
@@ -150,7 +151,7 @@ def _criterion_json(timing: TimedTogether, criterion: Criterion) -> dict[str, An
 
 
 def noise_json(noise: Noise) -> dict[str, Any]:
-    """Everything measured, and what follows from it. Margins are natural logarithms."""
+    """Return all that was measured, and the forecasts. Margins are natural logarithms."""
     differences = noise.differences
     return {
         "measured_s": noise.measured_s,

@@ -1,5 +1,5 @@
-"""Measures how far two runs of the same program differ on this node, lab by lab, with the
-generations that a grading takes."""
+"""Measure how far two runs of the same program differ on this machine, lab by lab, in rounds as a
+grading takes them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,14 @@ LANGUAGE = "c"
 
 @dataclass
 class TimedTogether:
-    """What is timed together: its criteria that are gradable here, and its generations.
-    seconds: of each generation, from its start to its end; error: why there are no more."""
+    """Programs that are timed together, and the criteria that are judged by them.
+
+    Attributes:
+        criteria: those that are gradable here.
+        replicates: the rounds so far.
+        seconds: of each round, from its start to its end.
+        error: why there can be no more rounds; None: there can.
+    """
 
     grading: Grading
     timed: planner.Timed
@@ -61,18 +67,20 @@ class TimedTogether:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The solution twice, and the handout where a criterion compares with it."""
+        """The roles in a round: the solution twice, and the starting code where a criterion
+        compares with it."""
         needs_handout = any(SPEEDUP.judges(c) for c in self.criteria)
         return (HANDOUT, SOLUTION, CONTROL) if needs_handout else (SOLUTION, CONTROL)
 
     @property
     def replicate_s(self) -> float:
-        """The mean. The solution's second process stands for a submission, so that no
-        process more takes part when one is graded."""
+        """The mean time of a round, of which there is one at least. A grading's takes as long,
+        since the solution's second process is in the place of the hand-in's."""
         return statistics.fmean(self.seconds)
 
     def forecast(self, criterion: Criterion) -> Forecast | None:
-        """None: there are too few generations to tell."""
+        """Return the forecast for a criterion; None where there are fewer than MIN_REPLICATES
+        rounds."""
         if len(self.replicates) < MIN_REPLICATES:
             return None
         most = most_within(
@@ -92,7 +100,7 @@ class TimedTogether:
 
 @dataclass(frozen=True)
 class NotTimed:
-    """A criterion that is graded by time, but not here, or not by this rule."""
+    """A criterion that is judged by time, but not gradable here, or compares no programs."""
 
     lab: Lab
     criterion: Criterion
@@ -101,6 +109,8 @@ class NotTimed:
 
 @dataclass(frozen=True)
 class Noise:
+    """The result of measure_noise. measured_s: without building; interrupted: by Ctrl-C."""
+
     timings: tuple[TimedTogether, ...]
     not_timed: tuple[NotTimed, ...]
     measured_s: float
@@ -108,13 +118,13 @@ class Noise:
 
     @property
     def differences(self) -> list[float]:
-        """Of all pairs of processes of the same program."""
+        """The difference (noise.py) of each pair of processes of the same program."""
         replicates = (generation for timing in self.timings for generation in timing.replicates)
         return [difference(generation) for generation in replicates]
 
 
 def _why_not(grading: Grading, criterion: Criterion) -> str:
-    """Why a criterion is not gradable here."""
+    """Return why a criterion is not gradable here, without the full stop."""
     criteria = judge.judge(grading.lab, grading.evidence).criteria
     return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
 
@@ -126,7 +136,8 @@ def _untimed_words(criterion: Criterion) -> str:
 
 
 def _survey(grading: Grading) -> tuple[list[TimedTogether], list[NotTimed]]:
-    """What of a lab can be timed on this node."""
+    """Return what of a lab is timed on this machine, and its other criteria that are judged by
+    time."""
     lab, evidence = grading.lab, grading.evidence
     gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
     here: list[TimedTogether] = []
@@ -150,7 +161,7 @@ def _survey(grading: Grading) -> tuple[list[TimedTogether], list[NotTimed]]:
 
 
 def _take(timing: TimedTogether, runs: Iterator[Evidence]) -> None:
-    """One more generation; or why there can be none."""
+    """Add a round, or set the error why there can be none. runs: of time_solution."""
     start = time.monotonic()
     try:
         evidence = next(runs, None)
@@ -170,8 +181,8 @@ def _take(timing: TimedTogether, runs: Iterator[Evidence]) -> None:
 
 
 def _next(timings: Sequence[TimedTogether], left_s: float) -> TimedTogether | None:
-    """Whose turn it is: first each gets the least number of generations; what is left of the
-    time goes to whoever has had least of it."""
+    """Return what is timed next: first what has fewer than MIN_REPLICATES rounds, then what has
+    taken the least time and fits into the time that is left; None: nothing does."""
     going = [timing for timing in timings if timing.error is None]
     short = [timing for timing in going if len(timing.replicates) < MIN_REPLICATES]
     if short:
@@ -181,7 +192,7 @@ def _next(timings: Sequence[TimedTogether], left_s: float) -> TimedTogether | No
 
 
 def _build(installation: Installation, timings: Sequence[TimedTogether]) -> None:
-    """The programs of every role, and the monitors."""
+    """Build the programs of all roles, and the monitors. Raises NumalabError."""
     programs = {t.grading.program(role).name for t in timings for role in t.roles}
     build_targets(
         installation, sorted(programs | {installation.monitor(t.lab.name).name for t in timings})
@@ -195,9 +206,12 @@ def measure_noise(
     progress: StepReport,
     budget_s: float = NOISE_S,
 ) -> Noise:
-    """Runs for about budget_s, longer where the least number of generations takes longer.
-    After Ctrl-C what there is by then is returned. The programs that are needed are built
-    first. Raises NumalabError where they can't be."""
+    """Time programs of labs for about budget_s, longer where MIN_REPLICATES rounds of each take
+    longer. They are built first. After Ctrl-C, what has been measured so far is returned. Raises
+    NumalabError where something can't be built.
+
+    node: what describe_node reports.
+    """
     effort = effort_for("default", quick=False)
     timings: list[TimedTogether] = []
     not_timed: list[NotTimed] = []

@@ -1,7 +1,7 @@
-"""Findings about system calls that kernels, containers and sites refuse. Pure functions.
+"""Findings about system calls that Linux, containers or sites refuse. Pure functions.
 
-What a container's profile refuses and which capability opens it: grader/README.md, "What is not
-gradable where calls are refused"."""
+grader/README.md, "What is not gradable where calls are refused", has what a container's profile
+refuses, and the capability that allows it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _PROFILE = "docker run --security-opt seccomp=FILE, podman run likewise, unconfi
 
 @dataclass(frozen=True)
 class Call:
-    """probe: its name in a node's record; good, lost: what it means where it is there, and where it
-    is refused; level: of the latter; concerns: criteria that it then costs or touches."""
+    """A system call, or an ability that depends on some, which describe_node tries. probe: its name
+    in what that reports; good, lost: what it means that it is available, and that it is refused;
+    level: of the finding where it is refused; concerns: returns the criteria that this affects."""
 
     probe: str
     good: str
@@ -34,7 +35,7 @@ class Call:
 
 
 def _loss_concerns(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
-    """What the judge finds not gradable without it."""
+    """Return a function from labs to the criteria that are not gradable without a call."""
     lost = next(lost for lost in LOSSES if lost.probe == probe)
     return lambda labs: concerned(labs, lambda lab, c: not judges_answers(c) and lost.loses(lab, c))
 
@@ -131,7 +132,7 @@ CALLS = (
 
 
 def refused_calls(node: Json, labs: Sequence[Lab]) -> list[Finding]:
-    """One for each call that was tried. node: its record."""
+    """Return a finding for each call that was tried. node: what describe_node reports."""
     return [_finding(call, node, labs) for call in CALLS if call.probe in node["evidence"]]
 
 

@@ -1,4 +1,4 @@
-"""Student's editions: copies of the kit without the text of solutions, which grade alike.
+"""Student copies: copies of numalab without the text of solutions, which grade alike.
 
 Imported by `commands` alone: edition.
 """

@@ -1,8 +1,8 @@
-"""The kernels of solutions as objects: all that an edition has of their code.
+"""The kernels of solutions as objects: all that a student copy has of their code.
 
-They are compiled as the kit compiles them, by gcc and gfortran, once for each x86-64 level that
-kernels are compiled for (NUMALAB_KERNEL_ARCHITECTURE), so that on any node both kernels are of one
-level. What debuggers read, which has paths, lines and names, is taken out of them.
+They are compiled as in any build, by gcc and gfortran, once for each x86-64 level that kernels are
+compiled for (NUMALAB_KERNEL_ARCHITECTURE), so that on any machine a student's kernel and the
+solution are of one level. Debug information, which has paths, lines and names, is stripped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVELS = ("x86-64", "x86-64-v3")
 
 @dataclass(frozen=True)
 class Compiled:
-    """c, fortran, mpi: compilers and MPI library, with versions; mpi may be empty."""
+    """The compilers and the MPI library of the objects, with versions; mpi: empty without MPI."""
 
     c: str
     fortran: str
@@ -38,9 +38,9 @@ def make_objects(
     progress: StepReport,
     levels: Sequence[str] = LEVELS,
 ) -> Compiled:
-    """Of the solutions of labs in the kit, at each level: target/NN_name/objects/LEVEL/KIND.o, of
-    which AddLab.cmake knows the kinds. Raises NumalabError, and UserError where something is
-    missing that makes them."""
+    """Write the objects of the solutions of labs at each level, target/NN_name/objects/LEVEL/KIND.o
+    (AddLab.cmake has the kinds), and return what compiled them. levels: one at least. Raises
+    UserError where ThreadSanitizer or MPI is missing, NumalabError and OSError."""
     compiled = None
     for level in levels:
         with tempfile.TemporaryDirectory(prefix="numalab-edition-") as folder:
@@ -62,7 +62,7 @@ def make_objects(
 
 
 def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
-    """What is missing here would be missing in the edition. Raises UserError."""
+    """Raise UserError where this machine lacks what some objects are made with."""
     if not race_compiler:
         raise UserError(
             "there is no clang with ThreadSanitizer here, without which an edition could not look "
@@ -77,7 +77,7 @@ def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
 
 
 def _made(built: Installation, lab: Lab) -> Iterator[tuple[str, Path]]:
-    """The objects of a lab, by kind."""
+    """Yield kind and file of each object that a build of a lab has made."""
     for language in lab.languages:
         kernel = built.worker(lab.name, language, "solution")
         yield language, kernel.with_name(f"{kernel.name}-kernel.o")
@@ -91,7 +91,7 @@ def _made(built: Installation, lab: Lab) -> Iterator[tuple[str, Path]]:
 
 
 def _stripped(source: Path, target: Path) -> None:
-    """Raises NumalabError."""
+    """Copy an object without debug information. Raises NumalabError."""
     command = [
         "objcopy", "--strip-debug", "--strip-unneeded", "--remove-section=.comment",
         str(source), str(target),

@@ -1,11 +1,11 @@
-"""The archive of a release: what is committed, such that unpacking it over an earlier copy takes
-nobody's work.
+"""The archive of a release: what is committed, laid out so that unpacking it over an earlier copy
+overwrites no work.
 
     .venv/bin/python -m numalab.editions.release numalab-0.2.0.tar.gz
 
-What students edit lies in it where nobody edits it (installation.RELEASED), and the first command
-afterwards puts it into labs/ where nothing is (common/setup/unpacked.sh). A student copy is laid
-out likewise.
+The files that students edit are in a folder of their own (installation.RELEASED), and the first
+command after unpacking copies them into labs/ where they are missing (common/setup/unpacked.sh). A
+student copy has the same layout.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from numalab.labs.declaration import Lab, load_labs
 from numalab.labs.kernel_names import edited_names
 from numalab.processes import shell_variables, starting
 
-UNPACKED = ".unpacked"  # until the first command
-GONE = "common/setup/gone.txt"
+UNPACKED = ".unpacked"  # the file that an unpacked copy has until its first command
+GONE = "common/setup/gone.txt"  # of files that earlier releases had, a path per line
 KINDS = (".tar.gz", ".tar", ".zip")
-# Whoever works in a copy has made these, whatever an earlier release had there.
+# Made by working in a copy, even where an earlier release had files there.
 _USER_PATHS = ("build/*", "notebooks/*", "variants/*", "labs/*/explanation.txt")
 
 
 def _git(root: Path, *words: str | Path, **more: str) -> str:
-    """Return what a command of git says. more: variables of its environment. Raises
-    NumalabError."""
+    """Return what a command of git prints. more: variables that are added to its environment.
+    Raises NumalabError where it fails or can't be run."""
     command = ["git", "-C", root, "-c", "safe.directory=*", "-c", "core.quotePath=false", *words]
     try:
         done = starting.run(command, {**shell_variables.builder_environment(), **more})
@@ -47,8 +47,8 @@ def _git(root: Path, *words: str | Path, **more: str) -> str:
 
 
 def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
-    """Return the files that commits before this one had and it has not, from the root. Raises
-    NumalabError where there is no history."""
+    """Return the paths, from the root and sorted, of files that earlier commits had and this one
+    has not; none of _USER_PATHS. Raises NumalabError where there is no history."""
     log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", commit)
     now = set(_git(root, "ls-tree", "-r", "--name-only", commit).splitlines())
     gone = sorted(set(filter(None, log.splitlines())) - now)
@@ -56,7 +56,7 @@ def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
 
 
 def known_gone_paths(root: Path) -> list[str]:
-    """Return gone_paths of a clone; of what was unpacked the ones that it came with."""
+    """Return gone_paths of a clone; for an unpacked copy those in its GONE."""
     try:
         top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
         if Path(top).resolve() == root.resolve():
@@ -67,7 +67,8 @@ def known_gone_paths(root: Path) -> list[str]:
 
 
 def moved_paths(labs: Iterable[Lab]) -> dict[str, str]:
-    """Return where in what is unpacked each file lies that students edit, by where they edit it."""
+    """Return for each file that students edit its path in an archive, by the path where they edit
+    it."""
     return {
         f"labs/{lab.name}/{name}": f"labs/{lab.name}/{RELEASED}/{name}"
         for lab in labs
@@ -76,10 +77,10 @@ def moved_paths(labs: Iterable[Lab]) -> dict[str, str]:
 
 
 def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
-    """Make of files as a clone has them what may be unpacked over an earlier copy. Raises
-    OSError."""
+    """Give a tree of files, as in a clone, the layout of an archive. gone: what gone_paths returns.
+    Raises OSError."""
     for place, given in moved_paths(labs).items():
-        if (tree / given).is_file():  # of a kit that was unpacked itself
+        if (tree / given).is_file():  # the tree is a copy that was unpacked itself
             (tree / place).unlink(missing_ok=True)
         elif (tree / place).is_file():
             (tree / given).parent.mkdir(parents=True, exist_ok=True)
@@ -91,9 +92,9 @@ def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
 
 
 def write_archive(root: Path, target: Path) -> None:
-    """Write the release that is committed in a clone, the same bytes each time. target: its name
-    ends in .tar.gz, .tar or .zip. Raises UserError where files differ from what is committed, and
-    NumalabError."""
+    """Write the archive of what is committed in a clone, the same bytes each time. target: its name
+    ends with one of KINDS. Raises UserError where it does not or files differ from what is
+    committed, NumalabError and OSError."""
     if not target.name.endswith(KINDS):
         raise UserError(f"{target}: an archive's name ends in {', '.join(KINDS)}")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
@@ -105,19 +106,20 @@ def write_archive(root: Path, target: Path) -> None:
     labs = load_labs(root).values()
     with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
         tree = _tree(root, moved_paths(labs), gone_paths(root), Path(scratch))
-        # As a commit, so that files have its time.
+        # An archive of a commit has the commit's time for all files.
         when = _git(root, "log", "-1", "--format=%cI").strip()
         names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")
         who = dict.fromkeys(names, "numalab")
         dates = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when}
         commit = _git(root, "commit-tree", tree, "-m", f"numalab {__version__}", **who, **dates)
     prefix = f"--prefix=numalab-{__version__}/"
-    # A zip file has times of a zone.
+    # A zip file has local times.
     _git(root, "archive", prefix, f"--output={target.absolute()}", commit.strip(), TZ="UTC")
 
 
 def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Path) -> str:
-    """Return git's name of the files of a release. Raises NumalabError."""
+    """Return git's name of the tree of a release. scratch: a folder for files that this needs.
+    Raises NumalabError and OSError."""
     index = {"GIT_INDEX_FILE": str(scratch / "index")}
     _git(root, "read-tree", "HEAD", **index)
     for place, given in moved.items():
@@ -140,7 +142,8 @@ def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Pa
 
 
 def main(words: Sequence[str]) -> int:
-    """Write the archive that is named, of the clone that this file is in."""
+    """Write the archive that the command line names, of NUMALAB_ROOT or the clone that this file is
+    in; return the exit code."""
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[4])
     if len(words) != 1:
         print("usage: python -m numalab.editions.release FILE.tar.gz", file=sys.stderr)

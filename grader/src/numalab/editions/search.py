@@ -1,10 +1,9 @@
-"""Whether a tree has a line of a solution: the search that an edition has to pass before it is
-called done.
+"""Search a tree for lines of solutions: a student copy is complete only if there are none.
 
-A solution's line is one of at least twelve characters, blanks made one, of any file in
-solutions/NN_name/ (kernels, texts, answers, published figures, wrong submissions, templates), that
-the lab's own handout and contract don't have. It is looked for in the bytes of every file, so in
-objects, too. What stands elsewhere for a good reason is named in exceptions.toml.
+A line of a solution has at least SHORTEST characters, with runs of blanks made one, is in any file
+of solutions/NN_name/ (kernels, texts, answers, published figures, wrong submissions, templates),
+and not in the lab's starting code or contract. The bytes of every file are searched, those of
+objects, too. exceptions.toml has the lines that may be elsewhere, with the reasons.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ EXCEPTIONS = Path(__file__).with_name("exceptions.toml")
 
 @dataclass(frozen=True)
 class Exception_:
-    """Lines that may stand in some files. files: patterns of paths from the root."""
+    """Lines that some files may have. files: patterns of paths from the root."""
 
     reason: str
     files: tuple[str, ...]
@@ -36,7 +35,7 @@ class Exception_:
 
 @dataclass(frozen=True)
 class Secret:
-    """The lines of a lab's solution, each with the first file of it that has the line."""
+    """The lines of a lab's solution, each with the first of the solution's files that has it."""
 
     lab: str
     lines: Mapping[str, str]
@@ -56,13 +55,14 @@ class Leak:
 
 
 def plain_lines(content: bytes) -> list[str]:
-    """With blanks made one, of any bytes."""
+    """Return the lines of any bytes, with runs of blanks made one and zero bytes as line ends."""
     text = content.decode("utf-8", "replace").replace("\0", "\n")
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def secret_of(root: Path, lab: Lab) -> Secret:
-    """Of a lab in the kit. Raises OSError."""
+    """Return the lines of a lab's solution. root: of an installation that has it. Raises
+    OSError."""
     folder = root / "labs" / lab.name
     names = [lab.contract, *(KERNEL_FILES[language] for language in lab.languages)]
     names += [file.name for file in lab.files]
@@ -77,7 +77,7 @@ def secret_of(root: Path, lab: Lab) -> Secret:
 
 
 def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
-    """Raises NumalabError."""
+    """Return the exceptions in a file. Raises NumalabError."""
     top = read_table(path, NumalabError, ("exception",))
     return tuple(
         Exception_(table.text("reason"), table.texts("files"), frozenset(table.texts("lines")))
@@ -88,7 +88,7 @@ def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
 def leaks_in(
     content: bytes, file: str, secrets: Iterable[Secret], exceptions: Sequence[Exception_]
 ) -> Iterator[Leak]:
-    """Of one file. file: its path from the root."""
+    """Yield the lines of solutions in a file's content. file: its path from the root."""
     text = "\n".join(plain_lines(content))
     for secret in secrets:
         for line, source in secret.lines.items():
@@ -99,7 +99,7 @@ def leaks_in(
 def search(
     tree: Path, secrets: Sequence[Secret], exceptions: Sequence[Exception_]
 ) -> Iterator[Leak]:
-    """All of a tree. Raises OSError."""
+    """Yield the lines of solutions in all files of a tree, sorted by path. Raises OSError."""
     for path in sorted(tree.rglob("*")):
         if path.is_file():
             file = path.relative_to(tree).as_posix()

@@ -1,4 +1,5 @@
-"""Writes an edition: the kit's files, and of solutions what grading needs; then searches it."""
+"""Write a student copy, which is numalab's files and what grading needs of solutions; then search
+it for lines of solutions."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ from numalab.learning.predictions import PUBLISHED_FILE
 from numalab.learning.questions import load_questions, seal
 from numalab.words import StepReport
 
-# Beside what no installation has (installing/copying.py), such as the suite: what is made for
-# those who teach.
+# Files for instructors, which a student copy lacks besides what no installation has, such as the
+# suite (installing/copying.py).
 _INSTRUCTORS_FILES = (
     "solutions/*", f"labs/*/{GRADING}/{FOLDER}/*", "slides/*", ".devcontainer/*",
     "grader/src/numalab/editions/exceptions.toml",
@@ -48,8 +49,9 @@ _HINT = re.compile(r"^---\s*\n", re.MULTILINE)
 
 
 def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
-    """Paths from the kit's root of all that an edition of these labs has as the kit has it, or,
-    of hints, shortened. What it has of solutions is made: objects.py, labs/solution_files.py."""
+    """Yield the files, as paths from the root, that a student copy of these labs has unchanged, but
+    for hints, which are shortened. What it has of solutions is made (objects.py,
+    labs/solution_files.py)."""
     for path in numalab_files(root):
         is_of_lab = path.parts[0] == "labs" and len(path.parts) > 2
         if is_of_lab and path.parts[1] not in labs:
@@ -59,8 +61,8 @@ def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
 
 
 def hints_without(text: str, file: str, secret: Secret, exceptions: Sequence[Exception_]) -> str:
-    """hints.md, of each ladder what comes before the first hint with a line of the solution. The
-    weakest hint stays in any case; the search tells of it."""
+    """Return the text of hints.md with each ladder cut before its first hint with a line of the
+    solution. The weakest hint stays in any case; if it has one, the search reports it."""
 
     def is_open(hint: str) -> bool:
         return any(leaks_in(hint.encode(), file, (secret,), exceptions))
@@ -77,7 +79,7 @@ _MOST_LISTED = 8
 
 
 def check_target(target: Path) -> None:
-    """Raises UserError where something is there, or it can't be made."""
+    """Raise UserError unless target is an empty folder, or is missing and its parent is there."""
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise UserError(f"{target} is no folder; name one that is new or empty")
     if target.is_dir() and any(target.iterdir()):
@@ -89,7 +91,8 @@ def check_target(target: Path) -> None:
 def write_edition(
     installation: Installation, labs: Sequence[Lab], target: Path, progress: StepReport
 ) -> int:
-    """Whole or not at all; returns how many files it has. Raises UserError and NumalabError."""
+    """Write a student copy of these labs, complete or not at all; return how many files it has.
+    Raises UserError and NumalabError."""
     check_target(target)
     try:
         with _whole(target) as partial:
@@ -103,8 +106,8 @@ def write_edition(
 
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
-    """A folder beside the target that becomes it at the end; whatever else ends this, nothing is
-    left. Raises OSError."""
+    """Yield a folder next to the target that becomes the target where the block ends without an
+    exception, and else is removed. Raises OSError."""
     partial = target.with_name(f".{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -149,8 +152,8 @@ def _write(
 
 
 def coded_of(installation: Installation, lab: Lab) -> Coded:
-    """What grading and notebooks need of a solution beside its objects. Raises NumalabError and
-    OSError."""
+    """Return what grading and notebooks need of a solution besides its objects. Raises NumalabError
+    and OSError."""
     folder = installation.solution_folder(lab.name)
     names = [file.name for file in lab.files if file.kind in RUN_UNDER]
     texts = {name: _plain_text(folder / name) for name in names}
@@ -165,7 +168,7 @@ def coded_of(installation: Installation, lab: Lab) -> Coded:
 
 
 def _plain_text(path: Path) -> str:
-    """Without comments, which only its reader needs."""
+    """Return a file's text without lines of comments, unless that changes what TOML reads."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith("#"))
     if path.suffix == ".toml" and tomllib.loads(text) != tomllib.loads("".join(lines)):
@@ -174,7 +177,7 @@ def _plain_text(path: Path) -> str:
 
 
 def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
-    """Raises NumalabError where a line of a solution is in the tree."""
+    """Raise NumalabError where a line of a solution is in the tree, and OSError."""
     secrets: list[Secret] = [secret_of(installation.root, lab) for lab in labs]
     leaks = list(search(tree, secrets, read_exceptions()))
     if not leaks:
@@ -190,12 +193,12 @@ def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
     )
 
 
-# ---- one person's variant ------------------------------------------------------------
+# ---- one student's variant -----------------------------------------------------------
 
 
 def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
-    """The lab's own answer, which is another: what is handed in of the lab that it is a variant of,
-    less what the variant's contract says."""
+    """Return the lines that are handed in of the solution of the lab of which this is a variant;
+    without those in the variant's contract."""
     root = made.origin or made.root
     of_lab = load_lab(root / "labs" / lab_of_variant(lab.name))
     answers = {*KERNEL_FILES.values(), *(file.name for file in of_lab.files)}
@@ -208,8 +211,8 @@ def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
 
 
 def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport) -> None:
-    """made: the variant's kit. Nothing is written where a line of its solution would show. Raises
-    UserError and NumalabError."""
+    """Write the pack of a variant to a file; nothing where that would show a line of its solution
+    or of its lab's. made: the variant's installation. Raises UserError and NumalabError."""
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)
@@ -222,7 +225,7 @@ def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport)
                 hints.write_text(hints_without(text, file, secret, exceptions), "utf-8")
             make_objects(made, [lab], tree / "solutions", progress)
             write_coded(tree / "solutions" / lab.name, coded_of(made, lab))
-            # What the variant's lab tells is given: texts, and what the kit does with the arrays.
+            # The variant's lines are searched for in solutions/ only: students get its lab's files.
             shown = [*search(tree / "solutions", [secret], exceptions)]
             shown += search(tree, [_secret_of_lab(made, lab)], exceptions)
             if shown:

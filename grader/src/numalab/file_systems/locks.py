@@ -1,8 +1,8 @@
-"""Locks on files (flock(2)) where a file system may have none.
+"""Locks on files (flock(2)), also where a file system has none.
 
-NFS without its lock daemon and Lustre mounted without `flock` refuse every lock, which must not be
-taken for a lock that another process holds. Instead a file on this machine is locked: it still
-excludes processes of this machine, and a warning says that those of others are not excluded.
+NFS without its lock daemon and Lustre mounted without `flock` refuse every lock, which is not the
+same as a lock that another process holds. A file on this machine is locked instead, which excludes
+processes of this machine, and a warning says that those of other machines are not excluded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-# Folders that each machine has for itself.
+# Folders that machines don't share.
 _NODES_OWN = (Path("/dev/shm"), Path("/tmp"))
 
 
@@ -26,8 +26,8 @@ class NoLocks(OSError):
 
 def lock_file(file: int | IO[str], how: int) -> bool:
     """Lock an open file. how: LOCK_EX or LOCK_SH, with LOCK_NB not to wait, as for flock(2).
-    Returns False where another process holds it, and how says not to wait. Raises NoLocks (the file
-    system has none)."""
+    Return False where another process holds the lock and LOCK_NB is given. Raises NoLocks where the
+    file system has none."""
     try:
         fcntl.flock(file, how)
     except BlockingIOError:
@@ -44,7 +44,7 @@ def has_record_locks(path: Path) -> bool:
         with path.open("rb") as file:
             try:
                 fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except (BlockingIOError, PermissionError):  # another one holds one
+            except (BlockingIOError, PermissionError):  # another process holds a lock
                 return True
             except OSError:
                 return False
@@ -54,8 +54,8 @@ def has_record_locks(path: Path) -> bool:
 
 
 def stand_in(path: Path) -> Path:
-    """Return the file on this machine that is locked in place of `path`. It is the same by whatever
-    link `path` is reached, and lies in a folder that only this user can write to. Raises OSError
+    """Return the file on this machine that is locked in place of `path`, the same for all links to
+    that. It need not exist; its folder does, and only this user can write to it. Raises OSError
     where no such folder can be made."""
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
     complaint = OSError(0, "no folder for a lock")
@@ -105,12 +105,12 @@ class LockFile:
         self._file.close()
 
     def try_lock(self, how: int = fcntl.LOCK_EX) -> bool:
-        """Lock without waiting. Returns False where another process holds it; True also where
-        nothing at all can be locked."""
+        """Lock without waiting. Return False where another process holds the lock; True also where
+        nothing can be locked (is_held_locally)."""
         return self._do(how | fcntl.LOCK_NB)
 
     def lock(self, how: int = fcntl.LOCK_EX) -> None:
-        """Lock, and wait for it; where nothing can be locked, return at once."""
+        """Lock, waiting for other processes; where nothing can be locked, return at once."""
         self._do(how)
 
     def _do(self, how: int) -> bool:
@@ -122,7 +122,7 @@ class LockFile:
         return True
 
     def say(self, text: str) -> None:
-        """Replace the file's content by a text."""
+        """Replace the content of the file, or of its stand-in, by a text. Raises OSError."""
         self._file.truncate(0)
         self._file.write(text)
         self._file.flush()

@@ -1,8 +1,8 @@
-"""Find out whether a file system has room left: programs that meet a full one don't say so.
+"""Find out whether a file system has room left: on a full one programs often don't say so.
 
-A compiler's messages get lost, and a library that maps a file into memory ends by SIGBUS. So a
-little room is asked for in each folder that numalab's programs write to. That meets quotas, too,
-and a disk without inodes.
+A compiler's messages get lost, and a library that maps a file into memory ends by SIGBUS. So a file
+is reserved in each folder that numalab's programs write to, and removed again, which also fails
+where a quota or the inodes are used up.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class RoomNeeded:
     """Room that is needed in a folder."""
 
     folder: Path  # where it is needed
-    bytes: int  # how much is asked for
+    bytes: int  # how much is needed
     name: str  # what messages call the folder
     remedy: str  # what to do where there is too little, as sentences
 
 
 def temporary_place() -> RoomNeeded:
-    """Return the room for temporary files, in the folder that programs use by themselves. Compilers
-    and ThreadSanitizer take less."""
+    """Return the room for temporary files in TMPDIR or /tmp; compilers and ThreadSanitizer need
+    less."""
     named = os.environ.get("TMPDIR")
     remedy = "Remove what is not needed there, or set TMPDIR to a folder with room."
     folder = Path(named or "/tmp")
@@ -39,8 +39,8 @@ def temporary_place() -> RoomNeeded:
 
 
 def shared_memory_place(needed_bytes: int = MIB) -> RoomNeeded:
-    """Return the room in /dev/shm: OpenMP's library maps a page of it in each program, MPI's maps
-    more."""
+    """Return the room in /dev/shm, of which OpenMP's library maps a page in each program, and MPI's
+    maps more."""
     return RoomNeeded(
         Path("/dev/shm"), needed_bytes, "/dev/shm, the memory that programs share",
         "Programs that are over may have left files there: remove them. In a container, --shm-size "
@@ -55,14 +55,15 @@ def build_place(folder: Path) -> RoomNeeded:
 
 
 def cache_place(folder: Path) -> RoomNeeded:
-    """Return the room for what virtual machines boot: a package is fetched there and unpacked."""
+    """Return the room for the Linux kernel of virtual machines, whose package is fetched and
+    unpacked there."""
     remedy = "Make room there, or set XDG_CACHE_HOME to another folder."
     return RoomNeeded(folder, 300 * MIB, str(folder), remedy)
 
 
 def own_places() -> list[RoomNeeded]:
     """Return the room in this user's folders that numalab writes to, and in the working directory.
-    Used after a program met a full disk, so more is asked for than that program may have needed."""
+    It is checked after a program has failed on a full disk, so it is more than that needed."""
     home = os.environ.get("HOME", "/")
     named = (
         (".", ""), (os.environ.get("NUMALAB_BUILD"), "NUMALAB_BUILD"),
@@ -81,7 +82,7 @@ def own_places() -> list[RoomNeeded]:
 
 
 def is_full(place: RoomNeeded) -> bool:
-    """Tell whether the folder lacks the room; False where anything else is wrong with it."""
+    """Tell whether a folder lacks the room; False where a file can't be made for another reason."""
     try:
         with tempfile.TemporaryFile(dir=place.folder) as file:
             os.posix_fallocate(file.fileno(), 0, place.bytes)
@@ -91,8 +92,8 @@ def is_full(place: RoomNeeded) -> bool:
 
 
 def shortage(*more: RoomNeeded) -> str:
-    """Return which folder has no room and what to do, in sentences; empty where all have it. more:
-    what is checked besides the folders that each program needs."""
+    """Return sentences on the first folder that lacks room and what to do; empty where all have it.
+    more: is checked besides temporary files and shared memory, and before them."""
     for place in (*more, temporary_place(), shared_memory_place()):
         if is_full(place):
             needed = bytes_allowed(place.bytes)

@@ -1,5 +1,5 @@
-"""The kit's files, as an installation has them: all that is of the kit, and nothing of whoever
-works in the copy that it is made of."""
+"""The files of an installation: all that belong to numalab, and none that were made by working in
+the copy from which it is made."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalab.installation import RECORD, Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.kernel_names import file_names
 
-# What is made by who works there; and the suite, which changes files of the kit.
+# What is made by working in a copy; and the suite, which changes numalab's files.
 _LEFT_OUT = (
     ".git", ".venv", ".venv.lock", "build", "notebooks", "variants", "kernels", ".installing",
     RECORD, "earlier_release", ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
@@ -25,7 +25,7 @@ _NAMES_LEFT_OUT = ("__pycache__", ".hypothesis", "*.pyc", "*.mod", ".*_cache", "
 
 
 def numalab_files(root: Path) -> Iterator[Path]:
-    """Paths from the root."""
+    """Yield the files that an installation has, as paths from the root. root: of a copy."""
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
         folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
@@ -40,7 +40,8 @@ def _is_left_out(path: Path) -> bool:
 
 
 def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
-    """Everybody gets labs/ as it lies there. Raises UserError where it is not the handout."""
+    """Raise UserError where labs/ has files that are no longer the starting code: all users would
+    get them so."""
     edited = [
         f"labs/{lab.name}/{name}"
         for lab in labs
@@ -60,13 +61,14 @@ def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
 
 
 def copy_numalab(source: Path, target: Path) -> int:
-    """Files as of now, so that builds of an earlier installation at the same place know that they
-    are new. Returns how many. Raises OSError."""
+    """Copy the files of an installation, and return how many they are. Their times are the present,
+    so that builds of an earlier installation at the same place are out of date. Raises OSError."""
     return copy_files(source, target, numalab_files(source))
 
 
 def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
-    """Of a kit, by their paths from its root. Returns how many. Raises OSError."""
+    """Copy files, links as links, and return how many they are. files: paths from both folders.
+    Raises OSError."""
     number = 0
     for path in files:
         number += 1
@@ -83,7 +85,7 @@ def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
 
 
 def make_readable(top: Path) -> None:
-    """For all to read, for nobody but the owner to write. Raises OSError."""
+    """Let all users read a folder's content, and only its owner write to it. Raises OSError."""
     for folder, _, files in os.walk(top):
         for path in (Path(folder), *(Path(folder) / name for name in files)):
             mode = path.lstat().st_mode

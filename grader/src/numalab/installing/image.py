@@ -1,6 +1,6 @@
-"""A container image of the kit: mmdebstrap makes a bare root file system of a distribution's
-packages, so that no registry is needed, and buildah makes the image of it as
-.devcontainer/Containerfile says. Both work as root and, by user namespaces, without."""
+"""A container image of numalab: mmdebstrap makes a bare root file system of a distribution's
+packages, so that no registry is needed, and buildah makes the image from it by
+.devcontainer/Containerfile. Both work as root and, by user namespaces, as another user."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from numalab.files import partial_path
 from numalab.processes import shell_variables, starting
 
 NAME = "numalab"
-_CERTIFICATES = "/tmp/certificates.pem"  # inside, while an image is made
-# Of pip's settings those that say where packages are fetched from.
+_CERTIFICATES = "/tmp/certificates.pem"  # in the container, while an image is made
+# Variables of pip's settings on where packages are fetched from, and their names in its file.
 _PIP_VARIABLES = {
     "PIP_INDEX_URL": "index-url",
     "PIP_EXTRA_INDEX_URL": "extra-index-url",
@@ -33,9 +33,14 @@ _PIP_VARIABLES = {
 
 @dataclass(frozen=True)
 class Distribution:
-    """suite: of Debian or Ubuntu; mirror: the address of its packages, None for mmdebstrap's
-    choice; has_virtual_machines: QEMU and a kernel for it; components: of the archive, with commas
-    between them."""
+    """A distribution that an image is made of.
+
+    Attributes:
+        suite: of Debian or Ubuntu.
+        mirror: the address of its packages; None: mmdebstrap's choice.
+        has_virtual_machines: the image gets QEMU and a Linux kernel for it.
+        components: of the archive, separated by commas.
+    """
 
     suite: str
     mirror: str | None
@@ -44,20 +49,25 @@ class Distribution:
 
     @property
     def base(self) -> str:
-        """The name under which buildah keeps the bare system for the next image."""
+        """The name under which buildah keeps the bare root file system for the next image."""
         source = f"{self.mirror} {self.components}".encode()
         return f"localhost/{NAME}-base:{self.suite}-{hashlib.sha256(source).hexdigest()[:12]}"
 
     @property
     def options(self) -> str:
-        """Of the scripts that run inside."""
+        """The options of the scripts that run in the container."""
         return "" if self.has_virtual_machines else "--without-virtual-nodes"
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """What is committed. time_s: of the commit, in seconds since 1970; source: where it comes from,
-    if that is public; changed: files that differ from it, which no image has."""
+    """A clone and its last commit.
+
+    Attributes:
+        time_s: of the commit, in seconds since 1970.
+        source: the public address that it comes from; None: it has none.
+        changed: files that differ from the commit; an image has them as committed.
+    """
 
     root: Path
     commit: str
@@ -70,7 +80,7 @@ class Checkout:
 
 
 def _git(root: Path, *words: str) -> str:
-    # Whoever owns this copy: its programs are run here anyway.
+    # Another user may own this copy, whose programs are run anyway.
     command = ["git", "-C", str(root), "-c", "safe.directory=*", *words]
     done = starting.run(command, shell_variables.builder_environment())
     if done.returncode != 0:
@@ -83,7 +93,8 @@ def _git(root: Path, *words: str) -> str:
 
 
 def examine(root: Path) -> Checkout:
-    """Raises UserError where it is no clone."""
+    """Return a clone's last commit. Raises UserError where root is not the top of a clone, and
+    OSError where git can't be run."""
     top = _git(root, "rev-parse", "--show-toplevel").strip()
     if Path(top).resolve() != root.resolve():
         raise UserError(f"{root} is a part of another repository, {top}; use a clone of the kit")
@@ -97,8 +108,7 @@ def examine(root: Path) -> Checkout:
 
 
 def public_address(remote: str) -> str | None:
-    """A remote's address as all may know it: without a password in it; None for one that is no web
-    address."""
+    """Return a remote's address without user and password; None where it is not https."""
     parts = urlsplit(remote)
     if parts.scheme != "https" or not parts.hostname:
         return None
@@ -110,12 +120,12 @@ def public_address(remote: str) -> str | None:
 
 
 def base_command(distribution: Distribution, target: Path) -> list[str]:
-    """Return the command that makes target, the tar of a bare root file system."""
+    """Return the command that writes the tar of a bare root file system to target."""
     return [
         # Ubuntu counts apt among what a small system does without.
         "mmdebstrap", "--variant=minbase", "--include=apt", "--format=tar",
         f"--components={distribution.components}",
-        # This host's, by which packages were fetched; who runs a container gives it its own.
+        # They are this machine's, for fetching packages; a container gets others when it runs.
         """--customize-hook=for file in resolv.conf hostname; do : >"$1/etc/$file"; done""",
         distribution.suite, str(target), *([distribution.mirror] if distribution.mirror else []),
     ]  # fmt: skip
@@ -126,7 +136,7 @@ def build_command(
 ) -> list[str]:
     """Return buildah's command, to be run in a copy of what is committed.
 
-    lent: this host's files that what runs inside reads meanwhile, and where.
+    lent: files of this machine that are mounted meanwhile, with their paths in the container.
     """
     labels = {
         "description": f"Labs on NUMA, OpenMP and MPI performance, with their grader; on "
@@ -145,8 +155,9 @@ def build_command(
 
 
 def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
-    """Write pip's settings of a user, and name them and the certificates that the user has named
-    to pip or OpenSSL, as a site with a proxy or an index of its own does. Raises OSError."""
+    """Return the files that pip needs in the container where a site has a proxy or an index of its
+    own: the user's settings, written to a folder, and certificates. By file, the path in the
+    container; empty where the environment has no such settings. Raises OSError."""
     named = (environment.get(name) for name in ("PIP_CERT", "SSL_CERT_FILE"))
     certificates = next((Path(name) for name in named if name and Path(name).is_file()), None)
     lines = [
@@ -160,13 +171,13 @@ def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
         return {}
     settings = folder / "pip.conf"
     settings.write_text("\n".join(["[global]", *lines, ""]))
-    settings.chmod(0o644)  # for another user inside, whatever the umask
+    settings.chmod(0o644)  # read by another user in the container, whatever the umask
     found = {settings: "/etc/pip.conf"}
     return found if certificates is None else found | {certificates: _CERTIFICATES}
 
 
 def check_tools() -> None:
-    """Raises UserError with the command that installs what is missing."""
+    """Raise UserError where a program is missing, with the command that installs it."""
     missing = [tool for tool in ("mmdebstrap", "buildah", "git") if shutil.which(tool) is None]
     if missing:
         raise UserError(
@@ -177,9 +188,9 @@ def check_tools() -> None:
 
 
 def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
-    """Runs one of the tools, whose words are the user's to read. output: a file's number; standard
-    error, where it is for the terminal. Raises NumalabError, and KeyboardInterrupt once the tool,
-    which gets Ctrl-C too, has removed what it had made."""
+    """Run a program whose messages the user reads. output: descriptor for its standard output; by
+    default this process's standard error. Raises NumalabError where it fails, OSError where it
+    can't be started, and KeyboardInterrupt once it, too, has ended after Ctrl-C."""
     process = starting.start(
         command,
         shell_variables.builder_environment(),
@@ -205,11 +216,12 @@ def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
 def make_image(
     checkout: Checkout, distribution: Distribution, target: Path, afresh: bool
 ) -> str | None:
-    """Make the image, and write it as docker save does, compressed with gzip. What is at the target
-    is replaced once the new one is whole.
+    """Make an image, and write it as docker save does, compressed with gzip. A file at the target
+    is replaced once the new one is complete.
 
-    afresh: whether packages that buildah keeps from an earlier image are passed over. Returns when
-    they were fetched, where they were not. Raises UserError, NumalabError and OSError.
+    afresh: fetch packages even where buildah keeps those of an earlier image. Return the day on
+    which the kept ones were fetched (YYYY-MM-DD); None: packages were fetched. Raises UserError,
+    NumalabError and OSError.
     """
     check_tools()
     with tempfile.TemporaryDirectory(prefix="numalab-image-") as name:
@@ -236,7 +248,8 @@ def make_image(
 
 
 def _kept_since(distribution: Distribution) -> str | None:
-    """The day on which the bare system that buildah keeps was made."""
+    """Return the day on which the bare root file system that buildah keeps was made (YYYY-MM-DD);
+    None: it keeps none."""
     command = ["buildah", "inspect", "--type=image", "--format={{.Docker.Created}}"]
     done = starting.run([*command, distribution.base], shell_variables.builder_environment())
     day = re.match(r"\d{4}-\d\d-\d\d", done.stdout)
@@ -244,7 +257,7 @@ def _kept_since(distribution: Distribution) -> str | None:
 
 
 def _make_base(distribution: Distribution, folder: Path) -> None:
-    """Makes the bare system for buildah to keep."""
+    """Make the bare root file system, and have buildah keep it. Raises NumalabError and OSError."""
     _run(base_command(distribution, folder / "base.tar"), folder)
     working = f"{NAME}-base-{os.getpid()}"
     _run(["buildah", "from", f"--name={working}", "scratch"], folder)

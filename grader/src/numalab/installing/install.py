@@ -1,10 +1,10 @@
-"""Installs the kit below a prefix: its files, a Python environment, the kernel of virtual nodes, a
-command and modulefiles.
+"""Install numalab below a prefix: its files, a Python environment, the Linux kernel of virtual
+machines, a command and modulefiles.
 
-Nothing is built to be shared: CMake's folders can't be moved, and each user's is made in seconds.
-It is built once all the same, elsewhere, so that what is missing is said to who installs it. A kit
-below the prefix counts as installed once its record is there, which comes last; what was
-interrupted before is gone on with by the same command.
+Users share no build: CMake's folders can't be moved, and each user's is made in seconds. There is
+one build in a temporary folder, so that missing programs are reported to the administrator. An
+installation is complete once its record is written, which comes last; the same command goes on with
+one that was interrupted.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from numalab.words import StepReport
 # ---- modulefiles ---------------------------------------------------------------------
 
 
-# As modules are named: foss/2024a, GCC/13.3.0, mpi/openmpi-4.1
+# Names of modules: foss/2024a, GCC/13.3.0, mpi/openmpi-4.1
 _MODULE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+/-]*")
 _SUFFIXES = {"lmod": "lua", "tcl": "tcl"}
 _NEEDING = {"lmod": 'depends_on("{}")', "tcl": "module load {}"}
 
 
 def check_needs(needs: Sequence[str]) -> None:
-    """Raises UserError for what is no module's name."""
+    """Raise UserError where a name can't be a module's."""
     for name in needs:
         if not _MODULE.fullmatch(name):
             raise UserError(f"--needs {name}: that is no module's name, such as GCC/13.3.0")
@@ -50,8 +50,8 @@ def check_needs(needs: Sequence[str]) -> None:
 def modulefile(
     templates: Path, kind: str, prefix: Prefix, version: str, needs: Sequence[str]
 ) -> str:
-    """templates: the folder with both; kind: lmod, tcl; needs: modules that are loaded with it.
-    Raises OSError."""
+    """Return the text of a modulefile. templates: the folder of the templates; kind: one of KINDS;
+    needs: modules that are loaded with it. Raises OSError."""
     text = (templates / f"numalab.{_SUFFIXES[kind]}").read_text(encoding="utf-8")
     lines = "\n".join(_NEEDING[kind].format(name) for name in needs)
     text = text.replace("@NEEDS@\n", f"{lines}\n" if lines else "")
@@ -67,7 +67,7 @@ _LAST_LINES = 20
 
 @dataclass(frozen=True)
 class Wish:
-    """needs: modules that users load with it."""
+    """What is to be installed. needs: modules that are loaded with numalab's."""
 
     prefix: Prefix
     has_notebooks: bool = True
@@ -76,7 +76,13 @@ class Wish:
 
 @dataclass(frozen=True)
 class Installed:
-    """no_kernel: why each user has to find a kernel of virtual nodes for herself."""
+    """A complete installation.
+
+    Attributes:
+        no_kernel: why it has no Linux kernel for virtual machines, so that each user has to find
+            one; None: it has one.
+        is_for_all: every user can reach and read it.
+    """
 
     prefix: Prefix
     no_kernel: str | None
@@ -84,7 +90,7 @@ class Installed:
 
 
 def install(installation: Installation, wish: Wish, progress: StepReport) -> Installed:
-    """Raises UserError and NumalabError; the same again goes on then."""
+    """Install numalab. Raises NumalabError where that fails; the same call then goes on."""
     prefix = wish.prefix
     umask = os.umask(0o022)
     try:
@@ -113,23 +119,25 @@ def install(installation: Installation, wish: Wish, progress: StepReport) -> Ins
 
 
 def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
-    """Less what steers a kit, and with programs only that every user can reach: a Python from the
-    home folder of who installs would be nobody else's."""
+    """Return an environment without numalab's variables, and with only those folders in PATH that
+    every user can reach: a Python in the administrator's home folder would be of no use to
+    others."""
     kept = {key: value for key, value in environment.items() if not key.startswith("NUMALAB_")}
     folders = kept.get("PATH", os.defpath).split(os.pathsep)
     return kept | {"PATH": os.pathsep.join(filter(_is_for_all, folders))}
 
 
 def _is_for_all(folder: str) -> bool:
-    """Of PATH. A virtual environment that all can reach may have somebody's own Python."""
+    """Tell whether every user can reach a folder of PATH, and its Python if it has one, which in a
+    virtual environment is a link."""
     python = Path(folder) / "python3"
     is_anybodys = is_readable_by_all(python) or not os.path.lexists(python)
     return bool(folder) and is_readable_by_all(Path(folder)) and is_anybodys
 
 
 def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> None:
-    """Python packages, and a build that is thrown away. Raises NumalabError with the last words of
-    what failed, and OSError."""
+    """Install Python packages, and build once in a temporary folder. Raises NumalabError with the
+    last lines of what failed, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
         environment = environment_for(shell_variables.numalab_environment()) | {
             "NUMALAB_BUILD": folder
@@ -174,7 +182,8 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
 
 
 def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
-    """Returns why there is none. Raises OSError."""
+    """Put a Linux kernel for virtual machines into the installation. Return why there is none;
+    None: there is one. Raises OSError."""
     try:
         kernel = find_kernel(local_machine.cache_folder() / "kernels", None, progress)
     except (UserError, NumalabError) as error:
@@ -190,7 +199,6 @@ def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
 
 
 def _write_command(prefix: Prefix) -> None:
-    """Raises OSError."""
     prefix.command.parent.mkdir(parents=True, exist_ok=True)
     kits = shlex.quote(str(prefix.root / "numalab"))
     write_whole(prefix.command, f'#!/bin/sh\nexec sh {kits} "$@"\n')
@@ -198,7 +206,6 @@ def _write_command(prefix: Prefix) -> None:
 
 
 def _write_modulefiles(installation: Installation, wish: Wish) -> None:
-    """Raises OSError."""
     templates = installation.root / "grader" / "recipes" / "modules"
     for kind in KINDS:
         path = wish.prefix.modulefile(kind, __version__)

@@ -1,4 +1,4 @@
-"""Where a kit is installed: what lies where below the prefix, and what speaks against one."""
+"""The prefix of an installation: the paths below it, and checks of whether it can be used."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from numalab.errors import UserError
 from numalab.files import read_json
 from numalab.installation import RECORD
 
-# PATH can't have a colon, the first line of a script no blank; the others are quoted in Lua, in Tcl
-# and in a shell, each in its own way.
+# PATH can't have colons, the first line of a script no blanks, and other characters would have to
+# be quoted in Lua, in Tcl and in a shell, each in its own way.
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@,=-]+")
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """An absolute path without links."""
+    """The prefix of an installation. path: absolute and without links."""
 
     path: Path
 
     @property
     def root(self) -> Path:
-        """The kit's folder."""
+        """The folder of numalab's files."""
         return self.path / "share" / "numalab"
 
     @property
@@ -34,17 +34,17 @@ class Prefix:
 
     @property
     def modules(self) -> Path:
-        """A folder for each kind of modulefiles: Lmod would read both from one."""
+        """Holds a folder for each kind of modulefiles; from a common one Lmod would read both."""
         return self.path / "share" / "modulefiles"
 
     def modulefile(self, kind: str, version: str) -> Path:
-        """kind: lmod, tcl."""
+        """Return the path of a modulefile. kind: lmod or tcl."""
         suffix = ".lua" if kind == "lmod" else ""
         return self.modules / kind / "numalab" / f"{version}{suffix}"
 
     @property
     def mark(self) -> Path:
-        """There while something is being installed, and after that was interrupted."""
+        """The file that exists during an installation, and after one that was interrupted."""
         return self.root / ".installing"
 
     @property
@@ -53,7 +53,8 @@ class Prefix:
 
 
 def chosen_prefix(path: Path, source_root: Path, version: str) -> Prefix:
-    """Raises UserError for one that can't be, before anything is written."""
+    """Return the prefix that a path names. Raises UserError where nothing can be installed there,
+    before anything is written. source_root: of the copy that would be installed."""
     full = path.expanduser().absolute().resolve()
     source = source_root.resolve()
     prefix = Prefix(full)
@@ -92,7 +93,7 @@ def _check_unoccupied(prefix: Prefix, version: str) -> None:
             f"it first: rm -r {prefix.root} {prefix.command} {prefix.modules}/*/numalab"
         )
     if prefix.mark.exists():
-        return  # interrupted; what there is, is ours
+        return  # its files are those of an interrupted installation
     written = (prefix.root, prefix.command, *(
         prefix.modulefile(kind, version) for kind in ("lmod", "tcl")
     ))  # fmt: skip
@@ -114,7 +115,8 @@ def _check_writable(path: Path) -> None:
 
 
 def is_readable_by_all(path: Path) -> bool:
-    """Whether every user of the system can reach and read it, as far as modes tell."""
+    """Tell by the modes whether every user of the machine can reach, read and execute a path, or
+    list a folder."""
     try:
         real = path.resolve(strict=True)
         wanted = stat.S_IROTH | stat.S_IXOTH

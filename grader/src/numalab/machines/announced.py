@@ -1,9 +1,9 @@
 """What processors announce of their topology by CPUID, and what an OpenMP runtime without hwloc
 makes of it. Pure functions.
 
-Linux tells programs of packages, cores, caches and NUMA nodes in /sys, where hwloc and libgomp
-look. LLVM's libomp without hwloc asks the processor itself, by Intel's leaves of CPUID, which no
-processor is obliged to fill.
+Linux reports packages, cores, caches and NUMA nodes in /sys, which hwloc and libgomp read. LLVM's
+libomp without hwloc reads the processor's CPUID, Intel's leaves of it, which a processor need not
+fill.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numalab.machines.machine import ARCHITECTURES, NATIVE, Machine
 
 
 class TopologyShape(NamedTuple):
-    """Of a machine, as somebody sees it."""
+    """The packages, cores and hardware threads of a machine, as one way to detect them has them."""
 
     packages: int
     cores: int  # of a package
@@ -23,7 +23,7 @@ class TopologyShape(NamedTuple):
 
 
 class Widths(NamedTuple):
-    """Bits of an APIC id: below the core's number, and below the package's."""
+    """How many bits of an APIC id are below the core's number, and below the package's."""
 
     core: int
     package: int
@@ -31,11 +31,15 @@ class Widths(NamedTuple):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A machine of two processors as hwloc's developers recorded it: what CPUID said on each PU, in
-    their file tests/hwloc/x86/RECORDING.tar.bz2, and the topology that they check by it.
+    """A machine with two processors, recorded by hwloc's developers: what CPUID reports on each PU
+    (their file tests/hwloc/x86/RECORDING.tar.bz2), and the topology that they derive from it.
 
-    l3_caches: of a package. leaf_b: leaf 0xB, EAX bits 4 to 0 of its levels; None: the leaf is
-    empty or not there, as leaf 4 where has_leaf_4 is not set.
+    Attributes:
+        name: the processor's.
+        shape: the machine's true one.
+        l3_caches: of a package.
+        leaf_b: what leaf 0xB has in EAX bits 4 to 0 of its levels; None: it is empty or missing.
+        has_leaf_4: leaf 4 is filled.
     """
 
     name: str
@@ -58,14 +62,15 @@ RECORDED = {
     )
 }
 
-_ANNOUNCES = RECORDED["EPYC 9654"]  # of AMD's, its cores
+_ANNOUNCES = RECORDED["EPYC 9654"]  # AMD's that announces its cores
 
 
 def libomp_shape(recorded: Recorded) -> TopologyShape:
-    """What libomp 19 without hwloc finds by CPUID: by leaf 0xB packages, cores and their threads.
-    Where that is empty, by leaf 1 the room for a package and by leaf 4 how much of that is one
-    core: all, where leaf 4 is empty, too. (LLVM, openmp/runtime/src/kmp_affinity.cpp,
-    __kmp_affinity_create_x2apicid_map and __kmp_affinity_create_apicid_map.)"""
+    """Return what libomp 19 without hwloc detects by CPUID. From leaf 0xB it has packages, cores
+    and their hardware threads. Where that is empty, it has the room for PUs of a package from leaf
+    1, and from leaf 4 how much of that is one core; all of it where leaf 4 is empty, too. (LLVM,
+    openmp/runtime/src/kmp_affinity.cpp, __kmp_affinity_create_x2apicid_map and
+    __kmp_affinity_create_apicid_map.)"""
     shape = recorded.shape
     if recorded.leaf_b is not None or recorded.has_leaf_4:
         return shape
@@ -73,8 +78,9 @@ def libomp_shape(recorded: Recorded) -> TopologyShape:
 
 
 def announces_cores(machine: Machine) -> bool:
-    """Whether libomp without hwloc finds on the machine what it finds on a virtual node, whose
-    processors announce their cores. On one with another instruction set it looks elsewhere."""
+    """Tell whether libomp without hwloc detects on the real machine the shape that it detects on
+    the virtual one, whose processors announce their cores. False for machines with another
+    instruction set; true where the processor is not on record."""
     if not machine.is_native:
         return False
     if machine.processor is None:
@@ -84,8 +90,8 @@ def announces_cores(machine: Machine) -> bool:
 
 
 def other_processors(architecture: str) -> str:
-    """What is said of a virtual node whose machine has another instruction set, after what else is
-    said of it; nothing where it has not."""
+    """Return the end of a sentence on a virtual machine where the real one has another instruction
+    set; empty where it has not."""
     if architecture == NATIVE:
         return ""
     own = ARCHITECTURES.get(architecture, architecture)
@@ -95,7 +101,7 @@ def other_processors(architecture: str) -> str:
 
 
 def _unshown(machine: Machine) -> list[str]:
-    """What a machine of today has and QEMU has not."""
+    """Return sentences on what the machine has and QEMU can't show."""
     said = []
     if len(machine.core_kinds) > 1:
         said.append("Its cores are all of one kind.")
@@ -107,7 +113,7 @@ def _unshown(machine: Machine) -> list[str]:
 
 
 def own_and_other(machine: Machine) -> tuple[str, ...]:
-    """What of a virtual node is the machine's own, and what is not, in sentences."""
+    """Return sentences on what of the virtual machine is as in the real one, and what is not."""
     if machine.seed is not None:
         return ("All of it is the machine's own but times, sizes of caches, and the processor.",)
     said = [

@@ -1,5 +1,5 @@
-"""The cores and NUMA nodes of an export of hwloc, each core in the NUMA node that Linux would count
-it to."""
+"""The cores and NUMA nodes of an export of hwloc, each core in the NUMA node that Linux counts it
+to."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from numalab.untrusted.visible import shown
 # ---- kinds of cores ------------------------------------------------------------------
 
 
-APART = 1.25  # the least quotient of capacities or highest frequencies of unlike cores
+APART = 1.25  # from which quotient of capacities or highest frequencies on cores are unlike
 _TYPES = {"IntelCore": "performance", "IntelAtom": "efficiency"}
 _POWERS = ("LinuxCapacity", "FrequencyMaxMHz")
 _RANKS = {2: ("efficiency", "performance"), 3: ("efficiency", "middle", "performance")}
 
 
 def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
-    """Return the kind of each PU's core; nothing where all are alike or no kinds are reported."""
+    """Return the kind of each PU's core; empty where all are alike or no kinds are reported."""
     names = _names(kinds)
     if len(set(names)) < 2:
         return {}
@@ -31,8 +31,8 @@ def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
 
 
 def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
-    """Return a name for each kind, by what distinguishes them: type, capacity, frequency or hwloc's
-    rank."""
+    """Return a name for each kind, by the first that is reported of what distinguishes them: types
+    that differ, capacities, frequencies, hwloc's ranks; empty where none is."""
     types = [kind.infos.get("CoreType", "") for kind in kinds]
     if len(set(types)) > 1:
         return [_TYPES.get(one, shown(one)[:LONGEST_KIND]) for one in types]
@@ -46,8 +46,8 @@ def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
 
 
 def _classes(values: Sequence[int]) -> list[int]:
-    """Return the class of each value: the lowest is 0, and the next value up is in the next class
-    if it is APART times as large."""
+    """Return the class of each value: that of the lowest is 0, and the next higher value is in the
+    next class if it is at least APART times as large."""
     order = sorted(set(values))
     class_of = {order[0]: 0} if order else {}
     for lower, higher in pairwise(order):
@@ -67,7 +67,7 @@ def _rank_names(classes: Sequence[int]) -> list[str]:
 ANEW = "export it anew on the machine: lstopo node.xml"
 WHOLE = "export it on the whole machine: lstopo --disallowed node.xml"
 _PART = "export a part of it: lstopo --restrict CPUSET node.xml"
-# Memory that Linux gives no cores, whatever its number; by hwloc's names.
+# Kinds of memory, by hwloc's names, to which Linux counts no cores while there is ordinary memory.
 NO_CORES = ("MCDRAM", "HBM", "GPUMemory", "NVM", "SPM", "CXL-DRAM", "CXL")
 
 
@@ -76,10 +76,10 @@ class ExportedCore:
     """A core.
 
     Attributes:
-        pus: Linux's numbers, ascending.
+        pus: Linux's numbers of its hardware threads, ascending.
         l3: index of the export's L3 that it uses, -1 for none.
         kind: such as "performance"; empty where all cores are alike.
-        package: as the file numbers it.
+        package: its number in the machine's file.
     """
 
     pus: tuple[int, ...]
@@ -90,8 +90,8 @@ class ExportedCore:
 
 @dataclass
 class ExportedNode:
-    """A NUMA node with its cores in hwloc's order. package: as the file numbers it; is_added: it is
-    not in the export, since it has no memory."""
+    """A NUMA node with its cores in hwloc's order. number: Linux's; package: its number in the
+    machine's file; is_added: the export lacks it, since it has no memory."""
 
     memory: HwlocNumaNode
     number: int
@@ -101,7 +101,7 @@ class ExportedNode:
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Return numbers as a list of bounded length, for messages and notes."""
+    """Return numbers as a text of at most 200 characters, for messages and notes."""
     return shown(format_pus(numbers), 200)
 
 
@@ -115,8 +115,8 @@ def _repeated(numbers: Iterable[int]) -> int | None:
 
 
 def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
-    """Return all cores in hwloc's order. what: was read, as messages name it. Raises UserError
-    where PUs are missing, too many or there twice."""
+    """Return all cores in hwloc's order. what: the export's name in messages. Raises UserError
+    where there are no PUs, too many, or one twice."""
     if not export.pus:
         raise UserError(f"{what}: no PU is in it; {ANEW}")
     if len(export.pus) > MAX_PUS:
@@ -132,7 +132,7 @@ def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
     present = set(export.pus)
     sets = [core.pus & present for core in export.cores]
     held = frozenset().union(*sets)
-    # Some virtual machines hide their cores: each PU is one.
+    # Some virtual machines hide their cores; each PU counts as one then.
     sets += [frozenset({pu}) for pu in export.pus if pu not in held]
     place = {pu: index for index, pu in enumerate(export.pus)}
     cores = [tuple(sorted(pus)) for pus in sets if pus]
@@ -145,7 +145,8 @@ def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
 
 
 def _package_numbers(export: HwlocExport) -> dict[int, int]:
-    """Return each PU's package: 0 has the first PU, and PUs in none are a package together."""
+    """Return each PU's package, numbered in hwloc's order, but that of the lowest PU first. PUs in
+    no package are one together."""
     packages = [package.pus for package in export.packages if package.pus]
     rest = frozenset(export.pus).difference(*packages)
     packages += [rest] if rest else []
@@ -157,8 +158,15 @@ def _package_numbers(export: HwlocExport) -> dict[int, int]:
 def read_numa_nodes(
     export: HwlocExport, cores: Sequence[ExportedCore], what: str
 ) -> list[ExportedNode]:
-    """Return the NUMA nodes by Linux's numbers, with their cores. what: was read, as messages name
-    it. Raises UserError where it can't be known which node has which core."""
+    """Return the NUMA nodes with their cores, in the order of Linux's numbers.
+
+    Args:
+        cores: what read_cores returns.
+        what: the export's name in messages.
+
+    Raises UserError where there are no NUMA nodes, too many, one twice or without a number, or the
+    export does not tell which of them has which core.
+    """
     if not export.numa_nodes:
         raise UserError(f"{what}: no NUMA node is in it; {ANEW}")
     if len(export.numa_nodes) > MAX_NODES:
@@ -169,15 +177,15 @@ def read_numa_nodes(
     nodes = []
     for memory in export.numa_nodes:
         if memory.complete and not memory.pus:
-            continue  # its PUs were kept from who made the export
+            continue  # the process that made the export was not allowed its PUs
         if memory.number is None:
             raise UserError(f"{what}: a NUMA node has no number; {ANEW}")
         nodes.append(ExportedNode(memory, memory.number))
     twice = _repeated(node.number for node in nodes)
     if twice is not None:
         raise UserError(f"{what}: NUMA node {twice} appears twice; {ANEW}")
-    # Memory of a second kind has the PUs of what it is attached to. Linux counts the cores to the
-    # node of ordinary memory, to that of a part rather than of the whole, and to the first one.
+    # Memory of a second kind has the PUs of what it is attached to. Linux counts a core to a NUMA
+    # node of ordinary memory, among these to one with fewer PUs, and then to the first one.
     order = sorted(
         nodes, key=lambda n: (kind_of(n.memory) in NO_CORES, len(n.memory.pus), n.number)
     )
@@ -200,8 +208,8 @@ def read_numa_nodes(
 
 
 def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: str) -> None:
-    """Raise UserError for NUMA nodes that cross packages: hwloc attaches a NUMA node to the
-    smallest part that holds its PUs, so that each of them seems to have the PUs of all."""
+    """Raise UserError where NUMA nodes cross packages: hwloc attaches a NUMA node to the smallest
+    object that holds its PUs, so that each of them seems to have the PUs of all."""
     for node in nodes:
         pus = node.memory.pus
         if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:
@@ -222,8 +230,8 @@ def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: s
 def _add_without_memory(
     nodes: list[ExportedNode], node_of_pu: dict[int, ExportedNode], cores: Sequence[ExportedCore]
 ) -> None:
-    """Add NUMA nodes without memory, which hwloc leaves out: for each package the cores that are in
-    no NUMA node, with the next numbers."""
+    """Add NUMA nodes without memory, which hwloc leaves out: one for each package with cores that
+    are in no NUMA node, numbered after the others."""
     for package in sorted({core.package for core in cores if core.pus[0] not in node_of_pu}):
         pus = frozenset(
             pu
@@ -238,7 +246,7 @@ def _add_without_memory(
 
 
 def kind_of(memory: HwlocNumaNode) -> str:
-    """Return what the memory is made of, such as HBM; empty where that isn't reported."""
+    """Return the kind of a NUMA node's memory, such as HBM; empty where none is reported."""
     kind = memory.kind or memory.infos.get("DAXType", "")
     if not kind and "CXLDevice" in memory.infos:
         kind = "CXL"

@@ -1,4 +1,4 @@
-"""The machines that there are by name: the kit's, in common/machines, and the user's own."""
+"""Machines by name: those of the gallery, in common/machines, and the user's own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numalab.machines.own import own_file, own_names
 from numalab.machines.seeded import PREFIX, is_seeded, seed_in, seeded_machine
 from numalab.untrusted.visible import shown
 
-MEASURED_MACHINE = "hydra"  # the one whose latencies a run of the kit's is shown beside
+MEASURED_MACHINE = "hydra"  # the gallery's machine whose latencies are shown next to measured ones
 
 
 def gallery_folder(installation: Installation) -> Path:
@@ -21,24 +21,25 @@ def gallery_folder(installation: Installation) -> Path:
 
 
 def machine_names(installation: Installation) -> list[str]:
-    """Of the gallery, in order."""
+    """Return the names of the gallery's machines, sorted."""
     return sorted(path.stem for path in gallery_folder(installation).glob("*.toml"))
 
 
 def known_names(installation: Installation) -> list[str]:
-    """Of the gallery and then of the user's own, each in order."""
+    """Return the names of the gallery's machines, then those of the user's own, each sorted."""
     names = machine_names(installation)
     return [*names, *(name for name in own_names() if name not in names)]
 
 
 def load_gallery(folder: Path) -> dict[str, Machine]:
-    """All machines of a folder by name, in the names' order."""
+    """Return all machines of a folder by name, sorted. Raises UserError with a file's mistake."""
     return {path.stem: load_machine(path) for path in sorted(folder.glob("*.toml"))}
 
 
 def find_machine(installation: Installation, name: str) -> Machine:
-    """A machine of the gallery or the user's own by its name, of any file by its path, or one that
-    is made from the seed in its name. Raises UserError."""
+    """Return a machine of the gallery or the user's own by its name, of any file by its path (it
+    has a slash or ends with .toml), or one that is made from the seed in its name. Raises UserError
+    where there is none, or its file has a mistake."""
     if "/" in name or name.endswith(".toml"):
         return load_machine(Path(name).expanduser())
     if is_seeded(name):
@@ -60,5 +61,5 @@ def find_machine(installation: Installation, name: str) -> Machine:
 
 
 def published_latencies(installation: Installation) -> tuple[Figure, ...]:
-    """What others have measured of messages and memory. Raises UserError."""
+    """Return published latencies of messages and memory. Raises UserError."""
     return find_machine(installation, MEASURED_MACHINE).latencies

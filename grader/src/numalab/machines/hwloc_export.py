@@ -1,4 +1,4 @@
-"""What hwloc has read in an export, as common/monitor/describe_topology.c prints it."""
+"""What hwloc reads in an export of a machine, as common/monitor/describe_topology.c prints it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class HwlocPart:
-    """A package, die, L3 or core. pus: Linux's numbers; size_bytes: of a cache, else 0; infos:
-    hwloc's texts about it, by name."""
+    """A package, die, L3 or core. pus: Linux's numbers of its PUs; size_bytes: of a cache, else 0;
+    infos: hwloc's texts about it, by name."""
 
     pus: frozenset[int]
     size_bytes: int
@@ -23,8 +23,8 @@ class HwlocPart:
 
 @dataclass(frozen=True)
 class HwlocCoreKind:
-    """PUs whose cores are alike. efficiency: hwloc's rank, 0 for the most efficient and least
-    powerful ones; -1: unknown."""
+    """PUs whose cores are of one kind. efficiency: hwloc's rank, 0 for the kind that is the least
+    powerful and takes the least energy; -1: unknown."""
 
     pus: frozenset[int]
     efficiency: int
@@ -37,10 +37,11 @@ class HwlocNumaNode:
 
     Attributes:
         number: Linux's; None where hwloc knows none.
-        pus: that it is attached to, Linux's numbers.
+        pus: Linux's numbers of the PUs that it is attached to.
         kind: hwloc's subtype, such as MCDRAM; empty where it has none.
-        side_cache_bytes: of the caches in front of this memory, in all.
-        complete: its PUs, with those that the process which made the export may not use.
+        infos: hwloc's texts about it, by name.
+        side_cache_bytes: of all caches in front of this memory together.
+        complete: its PUs, and those that the process which made the export may not use.
     """
 
     number: int | None
@@ -54,10 +55,8 @@ class HwlocNumaNode:
 
 @dataclass(frozen=True)
 class Announced:
-    """An attribute of memories that firmware announces: Bandwidth in MiB/s, Latency in ns.
-
-    values: by the number of the NUMA node, for the PUs nearest to it.
-    """
+    """An attribute of memories that firmware announces. name: hwloc's, of a bandwidth in MiB/s or a
+    latency in ns; values: by the NUMA node's number, for the PUs nearest to it."""
 
     name: str
     values: Mapping[int, int]
@@ -65,7 +64,8 @@ class Announced:
 
 @dataclass(frozen=True)
 class Distances:
-    """A matrix of distances, row by row. numa_nodes: numbers of the rows and columns."""
+    """A matrix of distances, row by row. numa_nodes: Linux's numbers of the rows, which are those
+    of the columns; None where hwloc knows none."""
 
     numa_nodes: tuple[int | None, ...]
     values: Matrix
@@ -73,14 +73,17 @@ class Distances:
 
 @dataclass(frozen=True)
 class HwlocExport:
-    """A machine as hwloc describes it, parts in hwloc's order.
+    """A machine as hwloc describes it, its parts in hwloc's order.
 
     Attributes:
         infos: hwloc's texts about the machine, by name.
-        pus: all that are in the export, Linux's numbers.
-        complete: with those that are offline or were left out.
-        allowed: that the process which made the export may use (control groups).
-        complete_numa_nodes: numbers, with those that were left out.
+        pus: Linux's numbers of all PUs in the export.
+        complete: the PUs, and those that are offline or were left out.
+        allowed: the PUs that the process which made the export may use (control groups); empty:
+            unknown.
+        announced: what firmware announces of memories.
+        distances: None: the export has none.
+        complete_numa_nodes: Linux's numbers of the NUMA nodes, and of those that were left out.
     """
 
     infos: Mapping[str, str]
@@ -98,8 +101,8 @@ class HwlocExport:
     complete_numa_nodes: frozenset[int] = frozenset()
 
     def info(self, name: str) -> str:
-        """Return a text about the machine, else about the first package that has it; empty where
-        none has."""
+        """Return a text about the machine, else about the first package that has one of this name;
+        empty where none has."""
         for infos in (self.infos, *(package.infos for package in self.packages)):
             text = infos.get(name, "").strip()
             if text:
@@ -108,7 +111,7 @@ class HwlocExport:
 
 
 def _set(numbers: Any) -> frozenset[int]:
-    """Return a set of PUs. null: an infinite set, or none."""
+    """Return a set of numbers; an empty one for null, which is an infinite set or none."""
     return frozenset(numbers or ())
 
 
@@ -123,7 +126,7 @@ def _distances(exported: Any) -> Distances | None:
 
 
 def read_export(exported: Json) -> HwlocExport:
-    """Read the JSON of describe_topology. Raises ValueError with what can't be."""
+    """Return the export in describe_topology's JSON. Raises ValueError where a PU has no number."""
     pus = tuple(one["number"] for one in exported["pus"])
     if None in pus:
         raise ValueError("a PU has no number")

@@ -1,4 +1,4 @@
-"""Write a machine's file from what hwloc has read in an export, or in a synthetic description.
+"""Write a machine's file from what hwloc reads in an export, or in a synthetic description.
 
 machine_text does it in four steps:
 
@@ -8,9 +8,9 @@ machine_text does it in four steps:
 4. write the lines of the file, and parse them again, so that no file is written that
    machine_file.py would refuse.
 
-Numbers: PUs and NUMA nodes have Linux's numbers until step 4, and in the file their ranks: the same
-numbers where there are no gaps. What the format can't describe is either said in a note of the file
-(an L3 of several NUMA nodes is one of each, gaps are closed) or refused with UserError.
+PUs and NUMA nodes have Linux's numbers until step 4, and in the file their ranks, which are the
+same where there are no gaps. What the format can't describe is either mentioned in a note of the
+file (an L3 of several NUMA nodes becomes one of each, gaps are closed) or refused with UserError.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from numalab.pu_lists import format_pus
 from numalab.untrusted.visible import shown
 
 MIB = 2**20
-MAX_MEMORY_NOTES = 8  # on NUMA nodes with memory only
+MAX_MEMORY_NOTES = 8  # the most notes on NUMA nodes with memory only
 _NAME_NOISE = re.compile(r"\((R|TM)\)|\b(CPU|Processor|\d+-Core)\b|@ .*", re.IGNORECASE)
 _OTHER_NAMES = {"arm64": "aarch64", "amd64": "x86_64", "i386": "x86_64", "i686": "x86_64"}
-# Attributes of memories that firmware announces, by hwloc's names: the table of the file that they
-# go to, its unit, and the kind of access.
+# Attributes of memories that firmware announces, by hwloc's names: the table of the file in which
+# they are written, the unit, and the kind of access.
 _ANNOUNCED = {
     "Bandwidth": ("bandwidth", "MiB/s", "read and write"),
     "ReadBandwidth": ("bandwidth", "MiB/s", "read"),
@@ -63,12 +63,11 @@ def machine_text(export: HwlocExport, name: str, source: str, what: str) -> str:
     """Return the text of a machine's file, to be saved as NAME.toml.
 
     Args:
-        export: what hwloc has read.
         name: of the machine.
-        source: as the file names it.
-        what: was read, as messages name it.
+        source: the export's name in the file.
+        what: the export's name in messages.
 
-    Raises UserError where the machine can't be described.
+    Raises UserError where the name can't be used or the machine can't be described.
     """
     if NAME.fullmatch(name) is None or name == "here" or is_seeded(name):
         raise UserError(
@@ -116,10 +115,10 @@ def _grouped(values: Iterable[T], key: Callable[[T], K]) -> list[list[T]]:
 
 
 def _linux_distances(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matrix | None:
-    """Return the distances (ACPI's SLIT), in the order of the nodes.
+    """Return the distances (ACPI's SLIT), in the order of the NUMA nodes.
 
-    None where the export has none of just these nodes, or values that Linux would ignore: a node's
-    distance to itself, and only that, is 10, and none is above MAX_DISTANCE.
+    None where the export has none between exactly these NUMA nodes, or has values that Linux would
+    ignore: only the distance of a NUMA node to itself is 10, and none is above MAX_DISTANCE.
     """
     if export.distances is None:
         return None
@@ -138,11 +137,12 @@ def _linux_distances(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matr
 
 
 def _assign_packages(nodes: Sequence[ExportedNode], distances: Matrix | None) -> list[str]:
-    """Set each NUMA node's package; return a note where that is a guess.
+    """Set each NUMA node's package; return a note where that is a guess, else nothing.
 
     One with cores is in the package of its first core. One with memory only is in the package of
-    the PUs that hwloc attaches it to; if they are in several packages or in none, in the package of
-    the nearest node with cores, or without distances in the first of these packages.
+    the PUs that hwloc attaches it to. If they are in several packages or in none, it is in the
+    package of the nearest NUMA node with cores; without distances in the first of these packages,
+    or in package 0.
     """
     package_of_pu = {pu: core.package for node in nodes for core in node.cores for pu in core.pus}
     guessed = []
@@ -169,10 +169,10 @@ def _assign_packages(nodes: Sequence[ExportedNode], distances: Matrix | None) ->
 
 
 def _bring_to_front(first_pu: int, nodes: Sequence[ExportedNode], what: str) -> None:
-    """Move the first PU's core to the front of its NUMA node, its L3 with it.
+    """Move the first PU's core to the front of its NUMA node, and the cores of its L3 with it.
 
-    A described machine starts with PU 0: the first core of package 0's first NUMA node with cores
-    has it. Raises UserError where that node is another one.
+    A described machine starts with PU 0, which is in the first core of package 0's first NUMA node
+    with cores. Raises UserError where the first PU is in another NUMA node.
     """
     for node in nodes:
         first = next((core for core in node.cores if first_pu in core.pus), None)
@@ -189,11 +189,12 @@ def _bring_to_front(first_pu: int, nodes: Sequence[ExportedNode], what: str) -> 
             )
 
 
-# ---- notes: what the file can't say --------------------------------------------------------
+# ---- notes: what the file can't describe ---------------------------------------------------
 
 
 def _number_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[str]:
-    """Say which numbers are others in the file, and which PUs are left out of it."""
+    """Return notes on numbers that are others in the file, and on PUs that are left out of it or
+    were not allowed."""
     notes = []
     numbers = [node.number for node in nodes]
     if numbers != list(range(len(nodes))):
@@ -219,7 +220,7 @@ def _number_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[st
 
 
 def _structure_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[str]:
-    """Say which L3s, NUMA nodes and dies are not as in the export."""
+    """Return notes on L3s, NUMA nodes and dies that are not as in the export."""
     notes = []
     by_l3: dict[int, list[int]] = {}
     for node in nodes:
@@ -251,7 +252,8 @@ def _structure_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list
 
 
 def _memory_only_notes(nodes: Sequence[ExportedNode]) -> list[str]:
-    """Say which NUMA nodes have memory only, and next to which one, if that is in the export."""
+    """Return notes on the NUMA nodes with memory only, and on those whose PUs they are attached
+    to."""
     notes = []
     owner = {pu: node for node in nodes for core in node.cores for pu in core.pus}
     for node in nodes:
@@ -274,7 +276,8 @@ def _memory_only_notes(nodes: Sequence[ExportedNode]) -> list[str]:
 
 
 def _architecture(export: HwlocExport) -> tuple[list[str], list[str]]:
-    """Return the file's line on the instruction set, and a note where a file can't name it."""
+    """Return the file's line on the instruction set, none for NATIVE, and a note where a file can't
+    name it."""
     reported = export.info("Architecture")
     name = _OTHER_NAMES.get(reported.lower(), reported)
     if name in ARCHITECTURES:
@@ -295,7 +298,8 @@ def _short_model(model: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string: what JSON escapes, TOML reads alike, but for the delete character."""
+    """Return a TOML string. It is JSON's, whose escapes TOML has, too; TOML alone requires one for
+    the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -322,10 +326,10 @@ def _all_node_lines(nodes: Sequence[ExportedNode], rank: Mapping[int, int], what
 def _core_lines(node: ExportedNode, rank: Mapping[int, int], what: str) -> list[str]:
     """Return the lines of a NUMA node's cores.
 
-    Alike cores in L3 groups of one size are listed in the node's own table. Else each run of L3
-    groups that are alike, and each likeness of cores within a group that mixes several, is a
-    [[numa_node.cores]]. Without `l3_groups` such tables share one L3, so that a node can have one
-    mixed group. Raises UserError where it has more.
+    Cores without a kind that are all alike, in L3 groups of one size, are listed in the NUMA node's
+    own table. Else there is a [[numa_node.cores]] for each run of L3 groups that are alike, and for
+    each likeness of cores within a group that mixes several. Such tables without `l3_groups` share
+    one L3, so a NUMA node can have one mixed group. Raises UserError where it has more.
     """
     groups = _grouped(node.cores, lambda core: core.l3)
     if not groups:
@@ -355,12 +359,12 @@ def _core_lines(node: ExportedNode, rank: Mapping[int, int], what: str) -> list[
 
 
 def _likeness(core: ExportedCore) -> Likeness:
-    """Return what has to be the same of cores that are listed in one table."""
+    """Return what all cores of one table have in common."""
     return core.kind, len(core.pus), core.package
 
 
 def _uniform_shape(group: Sequence[ExportedCore]) -> tuple[int, Likeness] | None:
-    """Return number and likeness of the cores of an L3 group; None where its cores are unlike, or
+    """Return the number of cores of an L3 group and their likeness; None where they are unlike or
     share no L3."""
     if group[0].l3 < 0 or len(set(map(_likeness, group))) > 1:
         return None
@@ -394,7 +398,8 @@ def _pus_line(cores: Sequence[ExportedCore], rank: Mapping[int, int]) -> str:
 
 
 def _figure_lines(export: HwlocExport, nodes: Sequence[ExportedNode], source: str) -> list[str]:
-    """Return the lines of the L3s' size, and of what firmware announces of memories."""
+    """Return the lines of the L3s' size, where it is the same for all, and of what firmware
+    announces of memories."""
     lines = []
     sizes = {cache.size_bytes for cache in export.l3s}
     if len(sizes) == 1 and (size := sizes.pop()) >= 1024:

@@ -1,4 +1,4 @@
-"""A NUMA machine: its nodes, cores and PUs, and what was published about it."""
+"""A NUMA machine: its NUMA nodes, cores and PUs, and what was published about it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LOCAL_DISTANCE, REMOTE_DISTANCE = 10, 20  # Linux's where the firmware gives non
 
 Matrix = tuple[tuple[int, ...], ...]
 
-# As `uname -m` says; the first one is that of virtual nodes.
+# Names of instruction sets by what `uname -m` prints.
 ARCHITECTURES = {
     "x86_64": "x86", "aarch64": "Arm", "ppc64le": "POWER", "riscv64": "RISC-V",
 }  # fmt: skip
-NATIVE = "x86_64"
+NATIVE = "x86_64"  # that of virtual machines
 
 
 class Span(NamedTuple):
@@ -30,7 +30,7 @@ class Span(NamedTuple):
 
     @classmethod
     def enclose(cls, numbers: Iterable[int]) -> Span:
-        """Return the span of numbers, one at least."""
+        """Return the span of numbers, of which there is at least one."""
         values = list(numbers)
         return cls(min(values), max(values))
 
@@ -49,8 +49,8 @@ class Core:
     Attributes:
         pus: Linux's numbers of its hardware threads, first thread first.
         kind: such as "performance", where a machine has cores of several kinds; else empty.
-        has_l3: whether it uses an L3, as all cores of its group do or none does.
-        package: Linux's number; None: its NUMA node's.
+        has_l3: whether it uses an L3; the same for all cores of a group.
+        package: Linux's number; None: that of its NUMA node.
     """
 
     pus: tuple[int, ...]
@@ -68,11 +68,11 @@ class NumaNode:
             several.
         memory_mb: its memory as `numactl -H` prints it, in units of 2^20 bytes though printed as
             MB; None where the source gives none; 0: it has cores and no memory.
-        core_groups: the cores by the L3 that they share; those that share none are a group, too.
+        core_groups: the cores by the L3 that they share; cores without an L3 are groups, too.
         memory_kind: such as "DDR5"; empty: the source gives none, or all are of one kind.
-        memory_side_cache_mb: of the cache in front of its memory; None: there is none.
+        memory_side_cache_mb: size of the cache in front of its memory; None: there is none.
         peak_gb_s: bandwidth of this memory for the cores of its package, in 10^9 bytes per second,
-            as firmware announces it (ACPI's HMAT); None: it does not.
+            as firmware announces it (ACPI's HMAT); None: it announces none.
     """
 
     number: int
@@ -89,15 +89,15 @@ class NumaNode:
 
     @property
     def packages(self) -> tuple[int, ...]:
-        """The packages of its cores, ascending; with memory only the one that it is attached to."""
+        """The packages of its cores, ascending; without cores the one that it is attached to."""
         return tuple(sorted({self.package_of(core) for core in self.cores} or {self.package}))
 
     def package_of(self, core: Core) -> int:
         return self.package if core.package is None else core.package
 
     def part_in(self, package: int) -> NumaNode:
-        """Return the node with those of its cores that are in a package; its memory is described in
-        the first of its packages only."""
+        """Return the NUMA node with only its cores in a package, as one of that package. Only the
+        part in the first of its packages has its memory's size, kind and cache."""
         if self.packages == (package,):
             return self
         part = self
@@ -111,7 +111,7 @@ class NumaNode:
 
     @property
     def pus(self) -> tuple[int, ...]:
-        """In ascending order."""
+        """Its PUs, ascending."""
         return tuple(sorted(pu for core in self.cores for pu in core.pus))
 
 
@@ -122,8 +122,8 @@ class Figure:
     Attributes:
         what: what was measured, or several cases in the order of the values.
         values: one, or one for each case.
-        sizes_bytes: of the messages that the values belong to; none for other figures.
-        topic: what a series of messages is called beside others.
+        topic: the name of a series of messages among others; empty for other figures.
+        sizes_bytes: for each value of a series the size of the messages; empty for other figures.
     """
 
     what: str
@@ -135,7 +135,8 @@ class Figure:
 
 
 class PuPlace(NamedTuple):
-    """Where a PU is. core: numbered over the machine, by NUMA node and then in its order."""
+    """Where a PU is. core: counted over the machine, NUMA node by NUMA node; thread: of the core,
+    from 0 on."""
 
     package: int
     numa_node: int
@@ -145,20 +146,20 @@ class PuPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, or with scaled_from one that has fewer cores than the described one.
+    """A machine as it is described, or scaled to fewer cores (scaled_from).
 
     Attributes:
-        numa_nodes: index and number agree.
+        numa_nodes: each at the index that is its number.
         distances: ACPI's SLIT, row by row, as `numactl -H` prints it; None where the source gives
             none.
         caches, bandwidths, latencies, rates: of the real machine, never of a scaled or virtual one.
-        processor: the one whose topology by CPUID is on record (announced.py), the machine's or one
-            of its kind; None: none is.
-        text: of the machine's file.
+        processor: the machine's or one of its kind, whose topology by CPUID is on record
+            (announced.py); None: none is.
+        text: the content of the machine's file.
         scaled_from: the described machine; None: this is it.
-        seed: from which it was made (seeded.py), else None. Virtual machines show such a one whole,
-            with the memory of each NUMA node.
-        architecture: one of ARCHITECTURES.
+        seed: the one that it was made from (seeded.py); None: it was not. Virtual machines show
+            such a machine whole, with the memory of each NUMA node.
+        architecture: a key of ARCHITECTURES.
     """
 
     name: str
@@ -184,7 +185,7 @@ class Machine:
 
     @property
     def lacks_distances(self) -> bool:
-        """Whether there are several NUMA nodes, and the source gives no distances."""
+        """Whether there are several NUMA nodes and the source gives no distances."""
         return self.distances is None and len(self.numa_nodes) > 1
 
     @property
@@ -197,12 +198,12 @@ class Machine:
 
     @property
     def nodes_per_package(self) -> Span:
-        """NUMA nodes of a package, without those of memory only."""
+        """NUMA nodes of a package, without those with memory only."""
         return Span.enclose(Counter(part.package for part in self.parts).values())
 
     @property
     def parts(self) -> tuple[NumaNode, ...]:
-        """The nodes with cores; of one that is in several packages its part in each."""
+        """The NUMA nodes with cores; for one in several packages its part in each."""
         return tuple(node.part_in(p) for node in self.nodes_with_cores for p in node.packages)
 
     @property
@@ -231,7 +232,7 @@ class Machine:
 
     @property
     def memory_kinds(self) -> tuple[str, ...]:
-        """All kinds in the order of the NUMA nodes; an empty text for one that is not given."""
+        """All kinds of memory in the order of the NUMA nodes; empty for one that is not given."""
         return tuple(dict.fromkeys(node.memory_kind for node in self.numa_nodes))
 
     @property
@@ -244,7 +245,7 @@ class Machine:
 
     @cached_property
     def pu_table(self) -> tuple[PuPlace, ...]:
-        """Where each PU is; the index is the PU's number."""
+        """The place of each PU, by its number as the index."""
         places = {}
         core_index = 0
         for node in self.numa_nodes:
@@ -256,12 +257,13 @@ class Machine:
         return tuple(places[pu] for pu in sorted(places))
 
     def nodes_of(self, package: int) -> tuple[NumaNode, ...]:
-        """Return a package's NUMA nodes, those of memory only too; of one that is in several
-        packages its part in this one."""
+        """Return a package's NUMA nodes, also those with memory only; for one in several packages
+        its part in this one."""
         return tuple(node.part_in(package) for node in self.numa_nodes if package in node.packages)
 
     def guest_distances(self) -> Matrix:
-        """Return the distances, or Linux's defaults where the source gives none."""
+        """Return the distances that a virtual machine has: Linux's defaults where the source gives
+        none."""
         if self.distances is not None:
             return self.distances
         numbers = range(len(self.numa_nodes))
@@ -270,22 +272,23 @@ class Machine:
         )
 
     def guest_memory_mib(self, each_mib: int) -> tuple[int, ...]:
-        """Return the memory of each NUMA node of a virtual machine: none where the machine has
+        """Return the memory of each NUMA node of a virtual machine, in MiB: 0 where the machine has
         none, its own size where it was made from a seed, else each_mib."""
         own = [each_mib if node.memory_mb is None else node.memory_mb for node in self.numa_nodes]
         return tuple(own if self.seed is not None else (each_mib if mib else 0 for mib in own))
 
     @property
     def spanned_distances(self) -> frozenset[int]:
-        """All distances that there are, a NUMA node's to itself too."""
+        """All values of guest_distances(), that of a NUMA node to itself among them."""
         return frozenset(distance for row in self.guest_distances() for distance in row)
 
     def scaled(self, cores_per_node: int) -> Machine:
         """Return the machine with at most so many cores on each NUMA node, PUs renumbered by rank.
 
-        The kept cores are spread over the node's L3 groups, equally many each as far as a group has
-        them: all groups stay where there are cores enough, else as many of one core. So the number
-        can be smaller than asked for. Of a group with several kinds of cores some of each are kept.
+        Each L3 group of a NUMA node keeps the same number of cores, or all that it has; where
+        groups outnumber the cores, some groups keep one. So a NUMA node can have fewer cores than
+        asked for. Of a group with several kinds of cores about the same share of each is kept.
+        Raises UserError where the number is below 1.
         """
         if cores_per_node < 1:
             raise UserError(f"{self.name}: {cores_per_node} cores per NUMA node; ask for 1 or more")
@@ -307,7 +310,8 @@ class Machine:
         return replace(self, numa_nodes=nodes, scaled_from=self.scaled_from or self)
 
     def scaled_to_cores(self, cores: int) -> Machine:
-        """Return the machine with the fewest cores per NUMA node that has so many cores in all."""
+        """Return the machine with the fewest cores per NUMA node that still has at least so many
+        cores in all; the whole machine where it has fewer."""
         few, many = 1, self.cores_per_node.most
         while few < many:
             middle = (few + many) // 2
@@ -322,14 +326,15 @@ _Groups = tuple[tuple[Core, ...], ...]
 
 
 def _kept_groups(groups: _Groups, cores: int) -> _Groups:
-    """Keep at most so many cores of a NUMA node."""
+    """Return groups with at most so many cores together."""
     kept = groups[:cores]
     each = next(n for n in range(cores, 0, -1) if sum(min(n, len(g)) for g in kept) <= cores)
     return tuple(_kept_cores(group, each) for group in kept)
 
 
 def _kept_cores(group: tuple[Core, ...], cores: int) -> tuple[Core, ...]:
-    """Keep at most so many cores of a group, the first ones, about the same part of each kind."""
+    """Return at most so many cores of a group: of each kind the first ones, about the same share of
+    each."""
     sizes = Counter(core.kind for core in group)
     kept: Counter[str] = Counter()
     for _ in range(min(cores, len(group))):

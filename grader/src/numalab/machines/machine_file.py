@@ -1,7 +1,7 @@
-"""Reading a machine's file.
+"""Read and check a machine's file.
 
-common/machines/README.md says what each key means; the checks here refuse what Linux could make no
-machine of, with the file's line.
+common/machines/README.md has the meaning of each key. What Linux could not run on is refused with
+the file's line.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from numalab.toml_files.tables import Table, parse_table, read_table
 from numalab.untrusted.visible import visible_json
 
 MAX_DISTANCE = 254  # 255 is ACPI's "unreachable"
-# As many as Linux is built for at most: NR_CPUS and 2^NODES_SHIFT of its configurations.
+# The most that Linux can be built for: NR_CPUS, and 2^NODES_SHIFT, of its configuration.
 MAX_PUS = LINUX_PUS
 MAX_NODES = 1024
-LONGEST_KIND = 24  # characters of a kind of cores or memory, which stand in pictures
+LONGEST_KIND = 24  # characters of a kind of cores or memory, which are in pictures
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 NODE_KEYS = (
@@ -68,7 +68,7 @@ def _numa_node(table: Table, number: int) -> NumaNode:
 
 
 def _kind(table: Table, key: str) -> str:
-    """Free text, or nothing."""
+    """Return the text of a key in LONGEST_KIND characters at most; empty where it is missing."""
     if key not in table:
         return ""
     text = table.text(key)
@@ -78,7 +78,7 @@ def _kind(table: Table, key: str) -> str:
 
 
 def _core_groups(table: Table, number: int) -> tuple[Group, ...]:
-    """The cores of a NUMA node, by L3."""
+    """Return the cores of a NUMA node by L3; empty where it has memory only."""
     if "cores" not in table:
         table.need("pus")
         cores = _cores(table, number, "")
@@ -115,7 +115,7 @@ def _core_groups(table: Table, number: int) -> tuple[Group, ...]:
 
 
 def _cores(table: Table, number: int, kind: str) -> Group:
-    """number: of the NUMA node."""
+    """Return the cores in a table's `pus`. number: of the NUMA node, for messages."""
     threads: list[tuple[int, ...]] = []
     for index, text in enumerate(table.texts("pus")):
         try:
@@ -134,7 +134,8 @@ def _cores(table: Table, number: int, kind: str) -> Group:
 
 
 def _split(table: Table, cores: Group, groups: int) -> tuple[Group, ...]:
-    """groups: 0: these cores have no L3, and are one group without."""
+    """Split cores into L3 groups of one size. groups: how many; 0: they have no L3, and are one
+    group."""
     if not cores:
         return ()
     if groups == 0:
@@ -150,7 +151,7 @@ def _split(table: Table, cores: Group, groups: int) -> tuple[Group, ...]:
 
 
 def _check_memory(top: Table, nodes: Sequence[NumaNode]) -> None:
-    """A NUMA node has cores or memory, and a machine has some memory."""
+    """Refuse a NUMA node without cores and memory, and a machine without memory."""
     for node in nodes:
         if node.memory_mb == 0 and not node.core_groups:
             top.fail(
@@ -226,7 +227,7 @@ def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
 
 
 def _place_of(top: Table, number: int, pu: int) -> tuple[str | int, ...]:
-    """Where in a NUMA node's table a PU is listed last."""
+    """Return where in a NUMA node's table a PU is listed last, as a place of Table.fail."""
     table = top.tables("numa_node", NODE_KEYS)[number]
     parts = table.tables("cores", CORES_KEYS)
     for index in reversed(range(len(parts))):
@@ -283,7 +284,7 @@ def _figures(top: Table, key: str) -> tuple[Figure, ...]:
 
 
 def _series(table: Table, count: int) -> tuple[str, tuple[int, ...]]:
-    """What a series of values is about, and the size that each belongs to."""
+    """Return the topic of a series of values and the size of each; empty where it is no series."""
     given = [key for key in SERIES_KEYS if key in table]
     if not given:
         return "", ()
@@ -297,20 +298,19 @@ def _series(table: Table, count: int) -> tuple[str, tuple[int, ...]]:
 
 
 def parse_machine(text: str, path: Path) -> Machine:
-    """The machine that the text describes; path is for messages and names the machine.
-
-    Raises UserError with the line of the first mistake.
-    """
+    """Return the machine that a text describes. path: for messages, and its stem has to be the
+    machine's name. Raises UserError with the line of the first mistake."""
     return _machine(parse_table(text, str(path), UserError, TOP_KEYS), path)
 
 
 def load_machine(path: Path) -> Machine:
-    """Reads and checks a machine's file. Raises UserError with the line of a mistake."""
+    """Return the machine that a file describes. Raises UserError where it can't be read, and with
+    the line of the first mistake."""
     return _machine(read_table(path, UserError, TOP_KEYS), path)
 
 
 def _machine(given: Table, path: Path) -> Machine:
-    # It may be a stranger's, and is shown on terminals.
+    # It may be untrusted input, and is shown on terminals.
     top = Table(given.file, given.place, visible_json(given.values), TOP_KEYS)
     top.need("name", "title", "source", "numa_node")
     name, title, source = (top.text(key) for key in ("name", "title", "source"))
@@ -364,7 +364,7 @@ def _machine(given: Table, path: Path) -> Machine:
 
 
 def _check_peaks(top: Table, nodes: Sequence[NumaNode]) -> None:
-    """Firmware tells of all memory or of none."""
+    """Refuse a bandwidth for some NUMA nodes only: firmware announces it for all or for none."""
     without = [node.number for node in nodes if node.peak_gb_s is None]
     if without and len(without) < len(nodes):
         top.fail(

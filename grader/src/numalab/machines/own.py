@@ -1,7 +1,7 @@
 """The machines that a user has described or imported, in a folder of the user's own.
 
-Kept outside the kit, so that they outlive a copy of it, and work where it can only be read. The
-kit's names go before: what labs name has to be the same for everybody.
+It is outside the installation, so that machines outlive it and can be kept where it is read-only. A
+gallery's machine of the same name has precedence: the names in labs mean the same for everybody.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numalab.untrusted.visible import shown
 
 
 def own_folder() -> Path:
-    """NUMALAB_MACHINES, else numalab/machines where the system keeps a user's data: XDG_DATA_HOME,
-    by default ~/.local/share. It need not be there. Raises UserError where a user has no home."""
+    """Return the folder that NUMALAB_MACHINES names, else numalab/machines in XDG_DATA_HOME, by
+    default ~/.local/share. It need not exist. Raises UserError where the user has no home."""
     named = os.environ.get("NUMALAB_MACHINES")
     if named:
         return Path(named).absolute()
@@ -34,12 +34,14 @@ def own_folder() -> Path:
 
 
 def own_file(name: str) -> Path:
-    """Raises UserError where a user has no home."""
+    """Return the file of an own machine, which need not exist. Raises UserError where the user has
+    no home."""
     return own_folder() / f"{name}.toml"
 
 
 def own_names() -> list[str]:
-    """In order; none where there is no such folder or it can't be read."""
+    """Return the names of the own machines, sorted; none where the folder is missing or can't be
+    read."""
     try:
         return sorted(path.stem for path in own_folder().iterdir() if path.suffix == ".toml")
     except (OSError, UserError):
@@ -47,8 +49,8 @@ def own_names() -> list[str]:
 
 
 def load_own(taken: Container[str]) -> tuple[dict[str, Machine], list[str]]:
-    """All that can be read by name, and of every other one a sentence on what is wrong with it.
-    taken: the kit's names."""
+    """Return the own machines by name, and a sentence for each file that can't be used. taken: the
+    gallery's names."""
     machines, mistakes = {}, []
     for name in own_names():
         path = own_file(name)

@@ -27,8 +27,8 @@ def _count(number: int | Span, word: str) -> str:
 
 
 def summary(machine: Machine) -> str:
-    """Such as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64 PUs"; where units are unlike,
-    from the fewest to the most: "16-18 cores"."""
+    """Return the units of a machine, as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64 PUs";
+    where units are unlike, from the fewest to the most: "16-18 cores"."""
     only = len(machine.numa_nodes) - len(machine.nodes_with_cores)
     without = sum(node.memory_mb == 0 for node in machine.numa_nodes)
     text = " x ".join(
@@ -54,7 +54,7 @@ def summary(machine: Machine) -> str:
 
 
 def kinds_line(machine: Machine) -> str:
-    """How many cores there are of each kind, with their PUs; nothing where they are of one."""
+    """Return how many cores there are of each kind, with their PUs; empty where all are alike."""
     kinds = machine.core_kinds
     if len(kinds) < 2:
         return ""
@@ -70,8 +70,8 @@ def kinds_line(machine: Machine) -> str:
 
 
 def memory_words(node: NumaNode) -> str:
-    """Its memory's size, kind and cache, as far as they are given: "98304 MiB DDR4, behind 16384
-    MiB of memory-side cache"."""
+    """Return size, kind and cache of a NUMA node's memory, as far as they are given: "98304 MiB
+    DDR4, behind 16384 MiB of memory-side cache"."""
     size = "" if node.memory_mb is None else f"{node.memory_mb} MiB"
     words = " ".join(filter(None, (size, node.memory_kind)))
     if node.memory_side_cache_mb is not None:
@@ -81,7 +81,7 @@ def memory_words(node: NumaNode) -> str:
 
 
 def heading(machine: Machine) -> str:
-    """The title, and that it has fewer cores if it has."""
+    """Return the machine's title, and how far it is scaled down, if it is."""
     if machine.scaled_from is None:
         return machine.title
     return f"{machine.title} (scaled to {machine.cores_per_node} cores per NUMA node)"
@@ -91,8 +91,8 @@ def heading(machine: Machine) -> str:
 
 
 def _fill(cells: Sequence[str], columns: int, prefix: str) -> list[str]:
-    """The cells in lines; the first begins with the prefix, the others are indented so. A prefix
-    that leaves no room has a line of its own."""
+    """Return cells in lines, the first with the prefix and the others indented by its length. A
+    prefix that leaves no room for the widest cell has a line of its own."""
     if prefix.strip() and len(prefix) + max(map(len, cells)) > columns:
         return [prefix.rstrip(), *_fill(cells, columns, "  ")]
     lines: list[str] = []
@@ -111,8 +111,8 @@ def _detailed(group: Sequence[Core]) -> list[str]:
 
 
 def _collapsed(group: Sequence[Core]) -> list[str]:
-    """Ranges of first threads, of second threads and so on, breakable at commas; of cores with
-    equally many threads."""
+    """Return ranges of the cores' first threads, of their second ones and so on, in cells that end
+    at commas. All cores have the same number of threads."""
     threads = [format_pus(pus) for pus in zip(*(core.pus for core in group), strict=True)]
     cells: list[str] = []
     for number, text in enumerate(threads):
@@ -123,7 +123,7 @@ def _collapsed(group: Sequence[Core]) -> list[str]:
 
 
 def _alike(group: Sequence[Core]) -> list[tuple[str, list[Core]]]:
-    """The cores of each kind and number of threads, with the kind's name."""
+    """Return the cores of each kind and number of threads, with the kind's name."""
     found: dict[tuple[str, int], list[Core]] = {}
     for core in group:
         found.setdefault((core.kind, len(core.pus)), []).append(core)
@@ -149,7 +149,7 @@ def _pu_lines(node: NumaNode, columns: int, collapse: bool) -> list[str]:
 
 
 def _memory_lines(node: NumaNode) -> list[str]:
-    """What is inside a box beside the size, which its border has."""
+    """Return the lines on kind and cache of a NUMA node's memory; the size is in the border."""
     lines = [node.memory_kind] if node.memory_kind else []
     if node.memory_side_cache_mb is not None:
         lines.append(f"cache {node.memory_side_cache_mb} MiB")
@@ -157,7 +157,8 @@ def _memory_lines(node: NumaNode) -> list[str]:
 
 
 def _title(node: NumaNode, columns: int) -> tuple[str, str]:
-    """What the border says, and what is left for the first line inside."""
+    """Return a NUMA node's title for the border, with the memory's size if that fits, and the size
+    for the first line inside if it does not."""
     memory = "" if node.memory_mb is None else f"{node.memory_mb} MiB"
     for name in (f"NUMA node {node.number}", f"node {node.number}"):
         if memory and len(name) + len(memory) + 1 <= columns:
@@ -168,7 +169,8 @@ def _title(node: NumaNode, columns: int) -> tuple[str, str]:
 
 
 def _draw_node(node: NumaNode, columns: int, collapse: bool, titled: bool) -> list[Text]:
-    """columns: inside the box. titled: the memory's size goes into the border."""
+    """Return the lines of a NUMA node's box. columns: inside it; titled: the memory's size is in
+    the border."""
     colour = _colour(node.number)
     title, memory = _title(node, columns if titled else 0)
     rows = [memory] if memory else []
@@ -187,7 +189,7 @@ def _draw_node(node: NumaNode, columns: int, collapse: bool, titled: bool) -> li
 
 
 def _draw_package(boxes: Sequence[Text], number: int, columns: int, rows: int) -> list[Text]:
-    """columns, rows: inside the box."""
+    """Return the lines of a package's box. columns, rows: inside it."""
     title = f"Package {number}"
     lines = [Text(f"┌ {title} {'─' * (columns - len(title))}┐", style="bold")]
     for row in range(rows):
@@ -200,7 +202,8 @@ def _draw_package(boxes: Sequence[Text], number: int, columns: int, rows: int) -
 
 
 def _layout(machine: Machine, width: int) -> tuple[int, int, bool]:
-    """Packages in a row, columns inside a NUMA node's box, whether PU lists collapse."""
+    """Return the packages in a row, the columns inside a NUMA node's box, and whether PU lists
+    collapse."""
     nodes = machine.numa_nodes
     for collapse in (False, True):
         for across in range(min(machine.packages, MAX_COLUMNS), 0, -1):
@@ -217,7 +220,7 @@ def _layout(machine: Machine, width: int) -> tuple[int, int, bool]:
 
 
 def terminal(machine: Machine, width: int) -> list[Text]:
-    """The machine as nested boxes, at most `width` columns wide (40 or more)."""
+    """Return the lines of a machine as nested boxes, at most `width` columns wide (40 or more)."""
     across, columns, collapse = _layout(machine, width)
     titled = all(not _title(node, columns)[1] for node in machine.numa_nodes)
     needed = [
@@ -265,7 +268,7 @@ def terminal(machine: Machine, width: int) -> list[Text]:
 
 
 def distance_table(machine: Machine) -> list[str]:
-    """The distances in the words of `numactl -H`, in blocks that fit 80 columns."""
+    """Return the lines of the distances as `numactl -H` prints them, in blocks of 80 columns."""
     distances = machine.guest_distances()
     lines = ["node distances:"]
     for first in range(0, len(distances), BLOCK_COLUMNS):
@@ -280,12 +283,12 @@ def distance_table(machine: Machine) -> list[str]:
 
 
 def node_label(node: NumaNode) -> str:
-    """Its number, and its memory where that is known."""
+    """Return a NUMA node's number, and its memory where that is known."""
     return ", ".join(filter(None, (f"NUMA node {node.number}", memory_words(node))))
 
 
 def description(machine: Machine) -> str:
-    """What the picture shows, for those who can't see it."""
+    """Return what the picture shows in words, for readers who can't see it."""
     sentences = [f"{line}." for line in (summary(machine), kinds_line(machine)) if line]
     for node in machine.numa_nodes:
         groups = "; ".join(

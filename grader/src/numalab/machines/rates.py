@@ -1,6 +1,6 @@
-"""How fast a machine's parts move data, as published: what modelled times are made of.
+"""Published rates at which parts of a machine move data, from which times are modelled.
 
-common/machines/README.md says what each rate is of.
+common/machines/README.md has the meaning of each rate.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import Literal
 
 from numalab.toml_files.tables import Table
 
-LOCAL = 10  # the SLIT's distance of a NUMA node to itself
+LOCAL = 10  # a NUMA node's distance to itself in the SLIT
 
 Resource = Literal["core", "l3", "controller", "link"]
 RESOURCES: tuple[Resource, ...] = ("core", "l3", "controller", "link")
-DISTANCE_RESOURCES: tuple[Resource, ...] = ("core", "link")  # the others are no pair
+DISTANCE_RESOURCES: tuple[Resource, ...] = ("core", "link")  # whose rate depends on a distance
 RATE_KEYS = ("of", "distance", "memory_kind", "gb_s", "source", "how")
 
 
 @dataclass(frozen=True)
 class PublishedRate:
     """A published rate of one core, one L3 with all its cores, one NUMA node's memory (controller),
-    or one link: threads of one NUMA node that use memory of another one.
+    or one link, over which threads of one NUMA node use memory of another one.
 
     Attributes:
-        gb_s: 10^9 bytes per second that cross, write-allocate included.
+        gb_s: 10^9 bytes per second, the reads of write-allocate included.
         source, how: where it was published, and how it was measured.
-        distance: between core or threads and memory, as in the SLIT; None: any that has no rate of
-            its own.
-        memory_kind: of a controller, on machines with memory of several kinds; empty: any that has
+        distance: from the core or the threads to the memory, as in the SLIT; None: each that has no
+            rate of its own.
+        memory_kind: a controller's, on machines with memory of several kinds; empty: each that has
             no rate of its own.
     """
 
@@ -47,8 +47,8 @@ def known_rate(
     distance: int | None = None,
     memory_kind: str = "",
 ) -> float | None:
-    """Return a rate in GB/s; None where it is unknown. distance: of a core or link; memory_kind: of
-    a controller's NUMA node."""
+    """Return a rate in 10^9 bytes per second, else that for all other distances and kinds; None
+    where it is unknown. distance: of a core or link; memory_kind: of a controller."""
     fitting = {
         (rate.distance, rate.memory_kind): rate.gb_s for rate in rates if rate.resource == resource
     }
@@ -61,7 +61,7 @@ def known_rate(
 def read_rates(
     top: Table, distances: Collection[int], memory_kinds: Collection[str]
 ) -> tuple[PublishedRate, ...]:
-    """Read all [[rate]] of a machine's file. distances: all of the machine, 10 among them;
+    """Return the rates in a machine's file, in order. distances: all of the machine, 10 among them;
     memory_kinds: of its NUMA nodes. Raises the file's error."""
     rates: list[PublishedRate] = []
     for table in top.tables("rate", RATE_KEYS):
@@ -140,9 +140,14 @@ def unknown_rates(
     memory_kinds: Collection[str],
     l3s: bool,
 ) -> tuple[str, ...]:
-    """Return the names of what has no rate. memory_kinds: of all NUMA nodes, an empty one where it
-    is not given; l3s: whether NUMA nodes have several L3s, else the controller's rate is their
-    cores' common limit."""
+    """Return the names of what has no rate.
+
+    Args:
+        distances: all of the machine, 10 among them.
+        memory_kinds: of all NUMA nodes, an empty one where it is not given.
+        l3s: whether NUMA nodes have several L3s. Else no rate of an L3 is needed: the controller's
+            is the limit of all cores together.
+    """
     missing = []
     for resource in RESOURCES:
         if resource == "l3" and not l3s:

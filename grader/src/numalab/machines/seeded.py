@@ -1,8 +1,8 @@
-"""Machines made from a seed: NUMA machines that nobody has published, so that what is asked about
-them can only be found by looking. Pure functions.
+"""Machines made from a seed: NUMA machines that were never published, so that questions about them
+can only be answered by observing them. Pure functions.
 
-A seed makes the same machine for ever. Each thing that is drawn is drawn by its own name
-(draws.py); tests/machines/test_seeded.py holds what some seeds make.
+A seed makes the same machine for ever. Each property is drawn by its own name (draws.py);
+tests/machines/test_seeded.py has what some seeds make.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numalab.machines.machine import LOCAL_DISTANCE, Core, Machine, Matrix, Numa
 
 PREFIX = "seeded-"
 SEEDS = range(1, 2**32)
-MOST_PUS = 24  # so that it boots in a few seconds under emulation, whatever the host
+MOST_PUS = 24  # so that it boots in a few seconds under emulation, on any machine
 LEAST_PUS = 8
 MOST_NODES = 8
 
@@ -25,11 +25,12 @@ _NAME = re.compile(rf"{PREFIX}([1-9][0-9]{{0,9}})", re.ASCII)
 _PACKAGES = range(1, 5)
 _NODES = range(1, 5)  # of a package
 _CORES = range(2, 9)  # of a NUMA node
-# Packages, NUMA nodes of each and cores of each of machines that the gallery has, with one hardware
-# thread or two: nehalem-ep and nhm, westmere-ep and janus.
+# Packages, NUMA nodes of a package and cores of a NUMA node of machines in the gallery, which has
+# them with one hardware thread and with two: nehalem-ep and nhm, westmere-ep and janus.
 _PUBLISHED = frozenset({(2, 1, 4), (2, 1, 6)})
 
-# In MiB. What Linux takes of a node for itself is less than what the largest is ahead.
+# Memory of NUMA nodes; of one of them it is in the second range. The difference is larger than what
+# Linux takes of a NUMA node for itself.
 _SIZES_MIB = (160, 192, 224, 256)
 _LARGEST_MIB = (352, 384)
 
@@ -37,8 +38,8 @@ _T = TypeVar("_T")
 
 
 class Shape(NamedTuple):
-    """nodes: NUMA nodes of a package; cores, groups: cores and L3s of a NUMA node; threads: of a
-    core."""
+    """How many units of each level a machine has. nodes: NUMA nodes of a package; cores, groups:
+    cores and L3s of a NUMA node; threads: of a core."""
 
     packages: int
     nodes: int
@@ -48,7 +49,7 @@ class Shape(NamedTuple):
 
 
 class _Slot(NamedTuple):
-    """A NUMA node by where it is: its place among those of its package, from 0 on."""
+    """The position of a NUMA node. place: among those of its package, from 0 on."""
 
     package: int
     place: int
@@ -58,12 +59,12 @@ class _Slot(NamedTuple):
 
 
 def is_seeded(name: str) -> bool:
-    """Whether a name is kept for such machines."""
+    """Tell whether a name is reserved for machines made from a seed."""
     return name.startswith(PREFIX)
 
 
 def seed_in(name: str) -> int:
-    """Of a machine's name that is_seeded. Raises UserError."""
+    """Return the seed in a machine's name. Raises UserError where it has none of SEEDS."""
     match = _NAME.fullmatch(name)
     if match is None or int(match[1]) not in SEEDS:
         raise UserError(
@@ -74,7 +75,7 @@ def seed_in(name: str) -> int:
 
 
 def draw(seed: int, what: str, choices: int) -> int:
-    """A number from 0 to choices - 1, for ever the same."""
+    """Return a number from 0 to choices - 1, always the same for a seed and what is drawn."""
     return draws.draw(f"numalab machine {seed}: {what}", choices)
 
 
@@ -95,7 +96,7 @@ def _shapes() -> Iterator[Shape]:
                     if not is_fit or (packages, nodes, cores) in _PUBLISHED:
                         continue
                     for groups in (1, 2, 3):
-                        # An L3 is of more than one core, which would be no question.
+                        # With one core in each L3 there would be nothing to ask about L3s.
                         if cores % groups == 0 and cores // groups > 1:
                             yield Shape(packages, nodes, cores, threads, groups)
 
@@ -104,8 +105,8 @@ _SHAPES = tuple(_shapes())
 
 
 def _weight(shape: Shape) -> int:
-    """How often it is drawn: what has siblings, packages of several NUMA nodes and several packages
-    can be mistaken in more ways."""
+    """Return how often a shape is among those to draw from: more often with two hardware threads,
+    several NUMA nodes in a package, or several packages, which can be mistaken in more ways."""
     return shape.threads * (2 if shape.nodes > 1 else 1) * (2 if shape.packages > 1 else 1)
 
 
@@ -120,8 +121,8 @@ def _slots(shape: Shape) -> list[_Slot]:
 
 
 def _node_numbers(seed: int, shape: Shape) -> dict[_Slot, int]:
-    """Package by package, packages in turn, or mixed. The first of package 0 is 0, since QEMU
-    starts a machine with its PU 0."""
+    """Return the number of each NUMA node: counted package by package, packages in turn, or mixed.
+    The first of package 0 is 0, since QEMU starts a machine with its PU 0."""
     slots = _slots(shape)
     way = pick(seed, "numbers of NUMA nodes", ("by package", "in turn", "mixed"))
     if way == "in turn":
@@ -132,17 +133,19 @@ def _node_numbers(seed: int, shape: Shape) -> dict[_Slot, int]:
     return {slot: number for number, slot in enumerate(slots)}
 
 
-# A core by where it is: L3 of its NUMA node, and number there.
+# The position of a core: its NUMA node, its L3 in that, and its number in the L3.
 _Place = tuple[_Slot, int, int]
 
 
 def _alternate(lists: Sequence[Sequence[_T]]) -> list[_T]:
-    """The first of each list, then the second of each; lists: equally long."""
+    """Return the first element of each list, then the second of each and so on. lists: equally
+    long."""
     return [each for together in zip(*lists, strict=True) for each in together]
 
 
 def _cores_in_order(seed: int, shape: Shape) -> tuple[list[_Place], bool]:
-    """As their PUs are numbered, and whether each NUMA node's come together."""
+    """Return the cores in the order of their PU numbers, and whether those of each NUMA node are
+    contiguous."""
     groups, each = range(shape.groups), range(shape.cores // shape.groups)
     l3s_in_turn = draw(seed, "order in a NUMA node", 2) == 1
 
@@ -164,7 +167,8 @@ def _cores_in_order(seed: int, shape: Shape) -> tuple[list[_Place], bool]:
 
 
 def _pu_numbers(seed: int, shape: Shape) -> dict[_Place, tuple[int, ...]]:
-    """Of each core: siblings last, beside one another, or after each NUMA node's first threads."""
+    """Return the PUs of each core: second threads after all first ones, next to their first thread,
+    or after the first threads of their NUMA node."""
     cores, are_blocks = _cores_in_order(seed, shape)
     ways = ["last", "beside", "last"] + (["last of the NUMA node"] if are_blocks else [])
     way = pick(seed, "order of hardware threads", ways)
@@ -182,14 +186,16 @@ def _pu_numbers(seed: int, shape: Shape) -> dict[_Place, tuple[int, ...]]:
 
 
 def _hops(way: str, count: int, a: int, b: int) -> int:
-    """Between two of count that are linked so."""
+    """Return how many links are between numbers a and b of count that are linked all to all, in a
+    line or in a ring."""
     apart = abs(a - b)
     return {"all": min(apart, 1), "line": apart, "ring": min(apart, count - apart)}[way]
 
 
 def _distances(seed: int, shape: Shape, numbers: dict[_Slot, int]) -> Matrix:
-    """As firmware gives them: 10 for the node itself, less in a package than between packages, more
-    for each further link. Where packages are linked node by node, partners are nearer."""
+    """Return the distances in the order of the NUMA nodes: 10 to itself, less in a package than
+    between packages, more for each further link. Where partners, NUMA nodes at the same place of
+    two packages, are linked, they are nearer than others."""
     near = pick(seed, "distance in a package", (11, 12, 13, 14))
     near_step = pick(seed, "further link in a package", (2, 3))
     far = pick(seed, "distance between packages", (21, 22, 24, 28, 32))
@@ -211,7 +217,7 @@ def _distances(seed: int, shape: Shape, numbers: dict[_Slot, int]) -> Matrix:
 
 
 def _sizes_mib(seed: int, count: int) -> list[int]:
-    """Of the memory of each NUMA node; one is far ahead of all others."""
+    """Return the memory of each NUMA node; one has much more than all others."""
     sizes = [pick(seed, f"memory of NUMA node {number}", _SIZES_MIB) for number in range(count)]
     sizes[draw(seed, "largest NUMA node", count)] = pick(seed, "largest memory", _LARGEST_MIB)
     return sizes
@@ -221,7 +227,7 @@ def _sizes_mib(seed: int, count: int) -> list[int]:
 
 
 def seeded_machine(seed: int) -> Machine:
-    """seed: one of SEEDS."""
+    """Return the machine of a seed. Raises ValueError where it is none of SEEDS."""
     if seed not in SEEDS:
         raise ValueError(f"no seed: {seed}")
     shape = pick(seed, "shape", _DRAWN)

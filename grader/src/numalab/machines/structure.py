@@ -1,5 +1,5 @@
-"""A machine's PUs and the units that they are part of, by Linux's numbers: as describe_node reports
-them, and as a file describes them. Pure functions."""
+"""The PUs of a machine and the units that they are part of, by Linux's numbers: as describe_node
+reports them, and as a machine's file describes them. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Pus = frozenset[int]
 
 @dataclass(frozen=True)
 class PuUnits:
-    """A PU. core, l3, package: the PUs of these units that it is part of, itself included; l3 is
-    empty where it has none."""
+    """A PU and its units. core, l3, package: all PUs of the unit that it is in, itself among them;
+    empty where it is in none."""
 
     number: int
     core: Pus
@@ -31,9 +31,8 @@ class Structure:
     """The units of a machine.
 
     Attributes:
-        pus, numa_nodes: in hwloc's order, which is that of its logical numbers (L#); the numbers
-            are Linux's (P#).
-        distances: between NUMA nodes by number; empty where there are none.
+        pus, numa_nodes: by Linux's numbers (P#), in the order of hwloc's logical numbers (L#).
+        distances: by the numbers of two NUMA nodes.
         largest: the NUMA nodes with the most memory.
     """
 
@@ -71,7 +70,8 @@ class Structure:
 
 
 def _together(pus: Iterable[Json], unit: str) -> Callable[[Json], Pus]:
-    """Return a function from a PU to those in the same unit, none where it is in none."""
+    """Return a function from an entry of pu_list to the PUs of its unit, none where it is in
+    none."""
     members: dict[int, set[int]] = {}
     for entry in pus:
         members.setdefault(entry.get(unit, -1), set()).add(entry["pu"])
@@ -84,7 +84,7 @@ def _together(pus: Iterable[Json], unit: str) -> Callable[[Json], Pus]:
 
 
 def structure_of_node(node: Json) -> Structure:
-    """Read what describe_node reports. Raises LookupError with what is missing."""
+    """Return the structure that describe_node reports. Raises LookupError with what is missing."""
     core, l3, package = (_together(node["pu_list"], unit) for unit in ("core", "l3", "package"))
     memory = {entry["numa_node"]: entry["memory_bytes"] for entry in node["numa_node_list"]}
     numbers = tuple(memory)
@@ -107,10 +107,11 @@ def structure_of_node(node: Json) -> Structure:
 
 
 def differences(machine: Machine, node: Json) -> tuple[str, ...]:
-    """Return where what describe_node reports on a virtual machine differs from the description,
-    in sentences. QEMU gives cores without an L3 one that they share. Raises LookupError."""
+    """Return a text for each difference between what describe_node reports on a virtual machine and
+    the machine's description; none where they agree. L3s that QEMU gives to cores without one are
+    no difference. Raises LookupError with what is not reported."""
     if len(machine.numa_nodes) == 1 and not node["distances"]:
-        node = {**node, "distances": [[LOCAL_DISTANCE]]}  # Linux tells none of a single one
+        node = {**node, "distances": [[LOCAL_DISTANCE]]}  # Linux reports none for a single one
     described, actual = structure_of_machine(machine), structure_of_node(node)
     l3s = frozenset(
         frozenset(pu for core in group for pu in core.pus)
@@ -138,14 +139,15 @@ def differences(machine: Machine, node: Json) -> tuple[str, ...]:
 
 
 def _unit_text(value: object) -> str:
-    """Format a set of units as lists of their PUs, in order."""
+    """Format a set of units as lists of their PUs, in order; other values as str does."""
     if isinstance(value, frozenset):
         return " ".join(f"({format_pus(unit)})" for unit in sorted(map(sorted, value)))
     return str(value)
 
 
 def structure_of_machine(machine: Machine) -> Structure:
-    """Return a machine as hwloc would describe it; of its NUMA nodes those that have cores."""
+    """Return the structure of a described machine as hwloc would have it. Its numa_nodes are only
+    those with cores; distances and largest are of all."""
     nodes = {pu: node for node in machine.numa_nodes for pu in node.pus}
     core: dict[int, Pus] = {}
     l3: dict[int, Pus] = {}

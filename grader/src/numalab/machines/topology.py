@@ -1,5 +1,5 @@
-"""The PUs of a node and the units that they are part of, and how many of something get a unit
-of their own. Pure functions."""
+"""The PUs of a machine and the units that they are part of, and whether threads or ranks can each
+have a unit of their own. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import NamedTuple
 from numalab.evidence.record import Json
 from numalab.machines.machine import Machine, NumaNode
 
-MIN_MEMORY_BYTES = 1 << 30  # that a NUMA node needs for arrays to be measured on it
+MIN_MEMORY_BYTES = 1 << 30  # of a NUMA node with room for the arrays of a measurement
 
 
 class Pu(NamedTuple):
-    """A PU by Linux's number, and by number the units that it is part of."""
+    """A PU by Linux's number, and the numbers of the units that it is part of."""
 
     number: int
     core: int
@@ -33,7 +33,8 @@ class Topology:
 
     Attributes:
         pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
-        is_even: they are all PUs of the machine, in units of one size at each level.
+        is_even: whether they are all PUs of the machine, and the units of each level have the same
+            number of PUs.
     """
 
     pus: tuple[Pu, ...]
@@ -41,7 +42,7 @@ class Topology:
 
     @cached_property
     def core(self) -> dict[int, int]:
-        """Number of each PU's core."""
+        """The number of each PU's core, by the PU's number."""
         return {pu.number: pu.core for pu in self.pus}
 
     @cached_property
@@ -58,8 +59,8 @@ class Topology:
 
 
 def topology_of_node(node: Json) -> Topology:
-    """Return the PUs that this process may use, from what describe_node reports. If it does not
-    report how many PUs are online, they are taken for a part."""
+    """Return the PUs that a process may use, from what describe_node reports. Without its number of
+    online PUs they are taken for a part of the machine; where it hides cores, each PU is one."""
     pus = tuple(
         Pu(entry["pu"], entry["core"], entry["package"], entry["numa_node"])
         for entry in node["pu_list"]
@@ -71,14 +72,15 @@ def topology_of_node(node: Json) -> Topology:
 
 
 def memory_nodes(node: Json) -> list[int]:
-    """Return the NUMA nodes with room for arrays, also those without PUs; where none has, all."""
+    """Return the NUMA nodes with MIN_MEMORY_BYTES or more, also those without PUs; where there are
+    none, all."""
     nodes = node["numa_node_list"]
     large = [entry for entry in nodes if entry["memory_bytes"] >= MIN_MEMORY_BYTES]
     return [entry["numa_node"] for entry in large or nodes]
 
 
 def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
-    """Return the first PU of each core, in hwloc's order; of one NUMA node or of all."""
+    """Return the first PU of each core, in hwloc's order. numa_node: None: of all NUMA nodes."""
     first: dict[int, int] = {}
     for pu in topology.pus:
         if numa_node in (None, pu.numa_node):
@@ -92,7 +94,8 @@ def thread_nodes(topology: Topology) -> list[int]:
 
 
 def topology_of_machine(machine: Machine) -> Topology:
-    """Return all PUs of a described machine in hwloc's order: at each level by the lowest PU."""
+    """Return all PUs of a described machine in hwloc's order: the units of each level by their
+    lowest PU."""
 
     def lowest(part: NumaNode) -> tuple[int, int]:
         package = min(min(other.pus) for other in machine.nodes_of(part.package) if other.pus)
@@ -104,7 +107,7 @@ def topology_of_machine(machine: Machine) -> Topology:
         groups = [
             sorted(cores, key=lambda core: min(core.pus))
             for group in part.core_groups
-            # What shares no L3 is in none of hwloc's groups.
+            # Without an L3 each core is sorted by itself.
             for cores in ((group,) if group[0].has_l3 else ((core,) for core in group))
         ]
         for group in sorted(groups, key=lambda group: min(group[0].pus)):
@@ -116,7 +119,8 @@ def topology_of_machine(machine: Machine) -> Topology:
 
 
 def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
-    """Tell whether units have one size at each level. numa_nodes: number of those with memory."""
+    """Tell whether the units of each level have the same number of PUs. numa_nodes: how many should
+    have PUs."""
     if any(pu.numa_node < 0 for pu in pus) or _are_crossed(pus):
         return False
     for unit in ("package", "numa_node", "core"):
@@ -127,8 +131,8 @@ def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
 
 
 def _are_crossed(pus: Sequence[Pu]) -> bool:
-    """Tell whether a NUMA node has a part of a package and more: then it is no unit of hwloc's
-    tree, which launchers bind to."""
+    """Tell whether a NUMA node has a part of a package and PUs of another one: it is no unit of
+    hwloc's tree then, to which launchers bind."""
     packages: dict[int, set[int]] = {}
     nodes: dict[int, set[int]] = {}
     for pu in pus:
@@ -141,8 +145,8 @@ def _are_crossed(pus: Sequence[Pu]) -> bool:
 
 
 def units_of(topology: Topology, unit: str) -> list[Pus]:
-    """Return the PUs of each of these units, in the topology's order. unit: "machine", "package",
-    "numa_node", "core" or "pu"."""
+    """Return the PUs of each unit of a level, in the topology's order. unit: the level: "machine",
+    "package", "numa_node", "core" or "pu"."""
     groups: dict[int, list[int]] = {}
     for pu in topology.pus:
         key = 0 if unit == "machine" else pu.number if unit == "pu" else getattr(pu, unit)
@@ -151,8 +155,9 @@ def units_of(topology: Topology, unit: str) -> list[Pus]:
 
 
 def count_unmatched(choices: Sequence[Collection[int]]) -> int:
-    """Return how many are left over when as many as possible get one of their choices alone: a
-    maximum bipartite matching (augmenting paths)."""
+    """Return how many are left over when as many as possible get one of their choices for
+    themselves: a maximum bipartite matching (augmenting paths). choices: the units that suit
+    each."""
     holder: dict[int, int] = {}
 
     def settle(number: int, seen: set[int]) -> bool:

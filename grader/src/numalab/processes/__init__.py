@@ -1,4 +1,4 @@
-"""Start processes: the only place that does, and the shell's variables that each process gets.
+"""Processes: how numalab starts them, which of the shell's variables each gets, and its limits.
 
 Imported by most packages, which start processes; a test refuses any other way.
 """

@@ -1,5 +1,5 @@
-"""Read the limits on memory, address space and processor time that this process hands down to all
-that it starts. A process that meets one often ends without saying so."""
+"""Read the limits on cores, PUs, memory, file sizes and processor time that this process hands down
+to all that it starts. A process that exceeds one often ends without a message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from numalab.words import amount
 
 T = TypeVar("T")
 
-# Kernels of version 1 write "no limit" as a number of bytes near 2^63.
+# Control groups of version 1 have a number of bytes near 2^63 for "no limit".
 NO_LIMIT_BYTES = 2**60
 
 
@@ -33,7 +33,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class AllowedPus:
-    """The PUs that a control group may use in effect, and the file that says so."""
+    """The PUs that a control group may use in effect, and the file that lists them."""
 
     file: str
     pus: frozenset[int]
@@ -43,7 +43,7 @@ class AllowedPus:
 class ControlGroups:
     """Limits of control groups, from this process's own group upwards."""
 
-    # core_limits, memory_limits: those levels that have a limit; empty where none has one, None
+    # core_limits, memory_limits: of the levels that have a limit; empty where none has one, None
     # where control groups can't be read.
     core_limits: tuple[Limit, ...] | None
     memory_limits: tuple[Limit, ...] | None
@@ -52,13 +52,14 @@ class ControlGroups:
 
     @property
     def core_limit(self) -> Limit | None:
-        """Return the smallest limit in cores, which is the one in force."""
+        """Return the smallest limit in cores, which is the one in force; None: there is none, or
+        control groups can't be read."""
         return min(self.core_limits or (), key=lambda limit: limit.value, default=None)
 
     @property
     def narrowing_cpuset(self) -> AllowedPus | None:
-        """Return the highest level that allows no more PUs than this process's own group does: the
-        one that narrows them."""
+        """Return the highest level that allows no more PUs than this process's own group does,
+        which is the one that narrows them; None where no level can be read."""
         own = self.cpusets[0].pus if self.cpusets else frozenset()
         return next((level for level in reversed(self.cpusets or ()) if level.pus == own), None)
 
@@ -67,11 +68,11 @@ class ControlGroups:
 class _Tree:
     version: int
     levels: tuple[Path, ...]  # folders, of this process's own group first
-    is_part: bool  # only what belongs to a container is mounted
+    is_part: bool  # only a container's levels are mounted
 
 
 def _own_groups(root: Path) -> dict[str, str]:
-    """Return the path of this process's group by controller; "" stands for version 2."""
+    """Return the path of this process's group by controller; "" is the key for version 2."""
     found: dict[str, str] = {}
     for line in (read_text(root / "proc/self/cgroup") or "").splitlines():
         _, _, rest = line.partition(":")
@@ -85,7 +86,7 @@ def _levels(root: Path, mounted_at: str, mount_root: str, group: str) -> tuple[P
     below = "" if mount_root == "/" else mount_root
     inside = group[len(below) :] if f"{group}/".startswith(f"{below}/") else ""
     names = [name for name in inside.split("/") if name]
-    if ".." in names:  # the group lies outside of what this process may see
+    if ".." in names:  # the group is outside of what is mounted
         names = []
     top = root / mounted_at.lstrip("/")
     return tuple(top.joinpath(*names[:depth]) for depth in range(len(names), -1, -1))
@@ -170,13 +171,13 @@ def read_control_groups(root: Path = Path("/")) -> ControlGroups:
 # ---- limits of this process ----------------------------------------------------------
 
 
-# Limits of a shell in bytes: the resource, its name, and the option of ulimit that sets it.
+# Limits in bytes: the resource, its name in messages, and the shell's option of ulimit for it.
 _BYTES = (
     (resource.RLIMIT_AS, "address space", "-v"),
     (resource.RLIMIT_DATA, "data", "-d"),
     (resource.RLIMIT_FSIZE, "size of a file", "-f"),
 )
-# Signals by which Linux ends a process that has met a limit.
+# Names of the signals by which Linux ends a process that exceeds a limit.
 ENDING = frozenset({"SIGKILL", "SIGXCPU", "SIGXFSZ"})
 
 

@@ -4,7 +4,7 @@ Observers get OBSERVER_VARIABLES and no other: describe_node, monitors with thei
 launchers, probes, QEMU, binutils, all that describes a machine or watches, times or runs a kernel.
 What numalab sets for them itself is added by the caller.
 
-All others get the user's environment without those rows of LEFT_OUT that would steer them: CMake,
+All others get the user's environment without the rows of LEFT_OUT that would steer them: CMake,
 compilers, launchers of the user's own programs, Slurm's commands, numalab's own jobs. A list of
 what they need would never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*,
 ONEAPI_ROOT, NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
@@ -42,7 +42,7 @@ class Row:
     """Variables that are left out for one reason."""
 
     steers: Steers  # what they steer
-    names: str  # the variables, with blanks in between
+    names: str  # the variables, separated by blanks
     why: str  # the reason, as the end of a sentence with "since"
 
 
@@ -133,17 +133,17 @@ LEFT_OUT: tuple[Row, ...] = (
 )  # fmt: skip
 
 _ALL = frozenset(row.steers for row in LEFT_OUT)
-# Rows that withheld_variables does not report: neither says anything about the machine, and
-# numalab in a job is as it should be.
+# Rows that withheld_variables does not report: they say nothing about the machine, and to run
+# numalab in a job is normal.
 _UNREPORTED = frozenset[Steers]({"build", "job"})
-# The launcher has renamed what steers Python, and set two of its variables (./numalab).
+# ./numalab renames the user's variables that steer Python, and sets two of them itself.
 _GIVEN = "NUMALAB_GIVEN_"
 _LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Tell whether a name matches a pattern with at most one *. fnmatch would compile a hundred
-    regular expressions at each start of numalab."""
+    """Tell whether a name matches a pattern with at most one *. Not by fnmatch, which would compile
+    a hundred regular expressions at each start of numalab."""
     head, star, tail = pattern.partition("*")
     return name.startswith(head) and name.endswith(tail) if star else name == pattern
 
@@ -154,14 +154,15 @@ def _is_named(name: str, names: str) -> bool:
 
 @cache
 def row_of(name: str) -> Row | None:
-    """Return the row of LEFT_OUT that a variable falls under; None: it is passed on."""
+    """Return the first row of LEFT_OUT that a variable matches; None: no row does, or it is in
+    KEPT."""
     if any(_is_named(name, names) for names in KEPT):
         return None
     return next((row for row in LEFT_OUT if _is_named(name, row.names)), None)
 
 
 def _sort_by_table(names: Iterable[str]) -> list[str]:
-    """Sort names by the rows of LEFT_OUT: first those by which another machine is described."""
+    """Sort names by the patterns of LEFT_OUT that they match; they match one each."""
     patterns = " ".join(row.names for row in LEFT_OUT).split()
 
     def place(name: str) -> tuple[int, str]:
@@ -171,7 +172,7 @@ def _sort_by_table(names: Iterable[str]) -> list[str]:
 
 
 def _users() -> dict[str, str]:
-    """Return the environment as the shell had it, before the launcher renamed some of it."""
+    """Return the environment as the shell had it, before ./numalab renamed some of it."""
     own = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
     return {name.removeprefix(_GIVEN): value for name, value in own.items()}
 
@@ -190,8 +191,8 @@ def observer_environment() -> dict[str, str]:
 
 
 def builder_environment() -> dict[str, str]:
-    """Return the environment of CMake, compilers and what else builds programs or fetches packages.
-    MPI's variables stay: they choose compilers, too (MPICH_CC)."""
+    """Return the environment of CMake, compilers and other programs that build or fetch packages.
+    MPI's variables and Slurm's stay: MPI's choose compilers, too (MPICH_CC)."""
     return _less(_ALL - {"messages", "job"}, os.environ)
 
 
@@ -202,27 +203,26 @@ def launcher_exclusions() -> list[str]:
 
 def launcher_environment() -> dict[str, str]:
     """Return the environment of mpiexec, mpirun and srun with the user's own program (./numalab
-    launch). It keeps all that is the program's: tools, allocators, OMP_SCHEDULE, its Python. In a
-    job srun needs SLURM_*, and the user wants the job's way of starting ranks."""
+    launch). It keeps all that is the program's: tools, allocators, OMP_SCHEDULE, its Python; and
+    SLURM_*, by which srun, and ranks, are started in a job."""
     return _less(frozenset({"topology", "placement"}), _users())
 
 
 def guest_environment() -> dict[str, str]:
-    """Return the environment of the user's own command in a virtual machine, which has cores and
-    NUMA nodes of its own; threads and places are the user's to choose."""
+    """Return the environment of the user's own command in a virtual machine. That has cores and
+    NUMA nodes of its own, and the user chooses threads and places."""
     return _less(frozenset({"topology"}), _users())
 
 
 def slurm_environment() -> dict[str, str]:
-    """Return the environment of sbatch, squeue and the like, which submitted jobs inherit. What the
-    caller's own job was given is not meant for them; SBATCH_* and SQUEUE_* are the user's
-    choices."""
+    """Return the environment of sbatch, squeue and the like, which submitted jobs inherit. It lacks
+    the variables of the caller's own job, but has SBATCH_* and SQUEUE_*, the user's choices."""
     return _less(_ALL - {"messages"}, os.environ)
 
 
 def numalab_environment() -> dict[str, str]:
-    """Return the whole environment, for numalab's own jobs, JupyterLab and tests, which choose anew
-    by these tables, and for reading."""
+    """Return the whole environment: for numalab's own jobs, JupyterLab and tests, in which numalab
+    chooses anew by these tables, and to be read."""
     return dict(os.environ)
 
 

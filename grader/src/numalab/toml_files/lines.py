@@ -1,7 +1,6 @@
-"""The lines on which the tables, keys and values of a TOML text stand.
+"""The line of each table, key and value of a TOML text, which tomllib does not report.
 
-tomllib gives the values and forgets where they stood. This goes over a text that tomllib has
-read without complaint, so it only has to find its way, never to judge.
+This scans a text that tomllib has already accepted, so it checks nothing.
 """
 
 from __future__ import annotations
@@ -10,19 +9,21 @@ import re
 import tomllib
 from collections.abc import Iterator
 
-KeyPath = tuple[str | int, ...]  # as in the values: ("numa_node", 1, "pus") or ("distances", 0)
+# Keys and indices that lead to a value: ("numa_node", 1, "pus") or ("distances", 0).
+KeyPath = tuple[str | int, ...]
 
 _GAP = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 _KEY_PART = re.compile(r"""[ \t]*("(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[\w-]+)[ \t]*""")
 _STRING = re.compile(
     r'"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL
 )
-_PLAIN = re.compile(r"[^,\]}#\n]+")  # a number, a truth value or a time
+_PLAIN = re.compile(r"[^,\]}#\n]+")  # a number, a boolean or a time
 
 
 def lines_of(text: str) -> dict[KeyPath, int]:
-    """Return the line, from 1 on, of each table, key and element of a valid TOML text; of a key
-    that is mentioned several times, such as labs in [labs.a] and [labs.b], the first."""
+    """Return the line, from 1 on, of each table, key and element of a valid TOML text with Unix
+    line ends; for a key that occurs several times, such as labs in [labs.a] and [labs.b], the
+    first. The text itself, (), has line 1."""
     return _Walk(text).lines
 
 
@@ -46,7 +47,7 @@ class _Walk:
                 self._assignment(table)
 
     def _things(self) -> Iterator[None]:
-        """Yield at each header and assignment."""
+        """Yield at the beginning of each header and assignment."""
         while True:
             self._skip(_GAP)
             if self._at >= len(self._text):
@@ -69,7 +70,7 @@ class _Walk:
         return (*table, index)
 
     def _newest(self, table: KeyPath) -> KeyPath:
-        """Return the table itself, or the last one of an array of tables."""
+        """Return a table, or the last one so far of an array of tables."""
         self._note(table)
         return (*table, self._lengths[table] - 1) if table in self._lengths else table
 

@@ -27,19 +27,18 @@ from numalab.untrusted.visible import shortened, visible
 MakeError = Callable[[str], Exception]
 LONGEST_VALUE = 60  # characters of a value that a message shows
 LONGEST_MESSAGE = 1_500
-LARGEST_FILE_BYTES = MIB  # the longest of the kit's own has 30 KiB
-# Of lists and tables inside one another, dotted keys too; the kit's own have four.
-DEEPEST = 24
-# TOML asks for 64 bits (https://toml.io/en/v1.0.0#integer), and nothing here needs more.
+LARGEST_FILE_BYTES = MIB  # numalab's own have 30 KiB at most
+DEEPEST = 24  # levels of lists and tables, dotted keys counted; numalab's own files have four
+# The integers that TOML requires (https://toml.io/en/v1.0.0#integer); no file needs larger ones.
 _INT64 = range(-(2**63), 2**63)
 _LONG_NUMBER = re.compile(r"[0-9_]{1000}")
 
 _T = TypeVar("_T")
-_NEEDED: Any = object()  # the default of a key that has none
+_NEEDED: Any = object()  # in the place of a default: the key has to be there
 
 
 def toml_value(value: Any) -> str:
-    """Return a value about as the file has it, cut where it is long."""
+    """Return a value about as the file has it, cut to LONGEST_VALUE characters."""
     if isinstance(value, bool):
         said = str(value).lower()
     elif isinstance(value, datetime | date | time):
@@ -50,15 +49,21 @@ def toml_value(value: Any) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return a sentence with a blank before it; nothing where no known word is like it."""
+    """Return a question with the known word that is most like a word, and a blank before it; empty
+    where none is like it."""
     plain = re.sub(r"[\s-]+", "_", word.lower())
     near = difflib.get_close_matches(plain, known, n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
 class TomlFile:
-    """A file's text. name: for messages, which begin with the line without it; error: makes the
-    exception of a message."""
+    """The text of a TOML file.
+
+    Attributes:
+        name: the file's in messages; empty: they begin with the line.
+        error: makes the exception for a message.
+        top_keys: keys that belong above all tables.
+    """
 
     def __init__(self, text: str, name: str, error: MakeError) -> None:
         self.text, self.name, self.error = text, name, error
@@ -69,19 +74,29 @@ class TomlFile:
         return lines_of(self.text.replace("\r\n", "\n"))
 
     def line(self, place: KeyPath) -> int:
-        """Return the line of a place, or of what surrounds it."""
+        """Return the line of a place; where it is missing, of the innermost one around it."""
         while place not in self._lines:
             place = place[:-1]
         return self._lines[place]
 
     def made_error(self, line: int, message: str) -> Exception:
+        """Return the file's error, to be raised, with a message that may quote the file."""
         where = f"{self.name}:{line}" if self.name else f"line {line}"
-        # A name of ours, and a text of whoever has written the file.
+        # The name is numalab's; the message may have untrusted input.
         return self.error(f"{where}: {shortened(visible(message), LONGEST_MESSAGE)}")
 
 
 class Table:
-    """A table whose keys are all known. values: as tomllib gives them."""
+    """A table whose keys are all known.
+
+    Methods that return a key's value raise the file's error where it is not what they say, or where
+    the key is missing and they are given no default.
+
+    Attributes:
+        file: the file that it is in, or that is around it.
+        place: keys and indices that lead to it.
+        values: its keys and values as tomllib returns them.
+    """
 
     def __init__(
         self,
@@ -90,7 +105,8 @@ class Table:
         values: Mapping[str, Any],
         keys: Collection[str] | None,
     ) -> None:
-        """keys: those that it may have; None: any. Raises the file's error."""
+        """Check the keys. keys: those that the table may have; None: any. Raises the file's
+        error."""
         self.file, self.place, self.values = file, place, values
         if keys is not None:
             self.check_keys(keys)
@@ -102,7 +118,7 @@ class Table:
                 self._refuse_key(key, keys)
 
     def _refuse_key(self, key: str, keys: Collection[str]) -> NoReturn:
-        # TOML's own trap: a line below a header belongs to that header's table.
+        # A common mistake in TOML: a line below a header belongs to that header's table.
         if key in self.file.top_keys:
             hint = f" It belongs to no table: move it above the first {self.header}"
         else:
@@ -144,11 +160,11 @@ class Table:
         return read(self.values[key])
 
     def maybe(self, key: str, take: Callable[[str], _T]) -> _T | None:
-        """Return what `take`, such as self.text, makes of a key; None where there is none."""
+        """Return what `take`, such as self.text, returns for a key; None where it is missing."""
         return take(key) if key in self.values else None
 
     def text(self, key: str, default: str = _NEEDED) -> str:
-        """Return a text; without a default never an empty one."""
+        """Return a text, which may be empty only where there is a default."""
 
         def read(value: Any) -> str:
             if not isinstance(value, str):
@@ -173,6 +189,8 @@ class Table:
         return self._taken(key, default, read)
 
     def truth(self, key: str, default: bool = _NEEDED) -> bool:
+        """Return true or false."""
+
         def read(value: Any) -> bool:
             if not isinstance(value, bool):
                 self.refuse(key, "write true or false")
@@ -181,11 +199,12 @@ class Table:
         return self._taken(key, default, read)
 
     def whole(self, key: str, least: int, default: int = _NEEDED) -> int:
+        """Return a whole number that is least or more."""
         return self._taken(key, default, lambda value: self.whole_value(value, least, key))
 
     def whole_value(self, value: Any, least: int, *place: str | int, name: str = "") -> int:
-        """Check a value of this table, at a place in it. name: what messages call it; else the
-        key."""
+        """Return a value of this table if it is a whole number that is least or more, else raise
+        the file's error. place: of the value; name: for messages; empty: the key."""
         name = name or f"'{place[0]}'"
         if not isinstance(value, int) or isinstance(value, bool):
             self.fail(f"{name} is {toml_value(value)}; write a whole number", *place)
@@ -200,7 +219,7 @@ class Table:
         most: float = math.inf,
         default: float = _NEEDED,
     ) -> float:
-        """Return a finite number, an int or a float as the file has it."""
+        """Return a finite number from least to most, an int or a float as the file has it."""
 
         def read(value: Any) -> float:
             if not isinstance(value, int | float) or isinstance(value, bool):
@@ -214,7 +233,7 @@ class Table:
         return self._taken(key, default, read)
 
     def moment(self, key: str, needs_zone: bool = True) -> datetime:
-        """Return a time with its zone; with needs_zone=False it may have none."""
+        """Return a date with a time and its zone, which may be missing with needs_zone=False."""
         example = "such as 2027-05-03T23:59:00+02:00"
 
         def read(value: Any) -> datetime:
@@ -227,6 +246,8 @@ class Table:
         return self._taken(key, _NEEDED, read)
 
     def texts(self, key: str, default: Sequence[str] = _NEEDED) -> tuple[str, ...]:
+        """Return a list of texts, which may be empty."""
+
         def read(value: Any) -> tuple[str, ...]:
             if not isinstance(value, list):
                 self.refuse(key, 'write a list of texts: ["..."]')
@@ -241,7 +262,7 @@ class Table:
     def choices(
         self, key: str, allowed: Collection[_T], default: Sequence[_T] = _NEEDED
     ) -> tuple[_T, ...]:
-        """Return some of the allowed words, at least one."""
+        """Return a list of allowed words, at least one."""
         if key not in self.values and default is not _NEEDED:
             return tuple(default)
         given = self.texts(key)
@@ -255,7 +276,7 @@ class Table:
         return tuple(by_name[text] for text in given)
 
     def wholes(self, key: str, least: int) -> tuple[int, ...]:
-        """A list of whole numbers, one at least."""
+        """Return a list of whole numbers that are least or more, at least one."""
 
         def read(value: Any) -> tuple[int, ...]:
             if not isinstance(value, list) or not value:
@@ -269,7 +290,7 @@ class Table:
         return self._taken(key, _NEEDED, read)
 
     def table(self, key: str, keys: Collection[str] | None) -> Table:
-        """Of a [key], or an empty one where there is none. keys: as Table's."""
+        """Return the table [key], or an empty one where it is missing. keys: as for Table."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             self.refuse(
@@ -278,7 +299,7 @@ class Table:
         return Table(self.file, (*self.place, key), value, keys)
 
     def tables(self, key: str, keys: Collection[str] | None) -> list[Table]:
-        """Return all [[key]], in order. keys: as Table's."""
+        """Return the tables [[key]], in order; none where they are missing. keys: as for Table."""
         value = self.values.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             header = f"[[{self._header_of(key)}]]"
@@ -292,7 +313,7 @@ class Table:
         return ".".join([*(str(part) for part in self.place if isinstance(part, str)), key])
 
     def text_values(self) -> dict[str, str]:
-        """Return all keys and values of a table with free keys, whose values are texts."""
+        """Return all keys and values of a table whose values are texts; they may be empty."""
         return {key: self.text(key, default="") for key in self.values}
 
 
@@ -308,8 +329,8 @@ def parse_table(
     """Parse a text and return the table of the file's own keys.
 
     Args:
-        name, error: as TomlFile's.
-        keys: as Table's.
+        name, error: as for TomlFile.
+        keys: as for Table.
         example: advice where the text is no TOML, such as a line of such a file.
 
     Raises the file's error.
@@ -326,7 +347,7 @@ def parse_table(
         line = int(place[1]) if place and place[1] else max(1, len(text.splitlines()))
         advice = example or "correct the line"
         raise file.made_error(line, f"this is not TOML: {said}; {advice}") from cause
-    except ValueError as cause:  # of Python's own: it reads 4,300 digits
+    except ValueError as cause:  # Python reads at most 4,300 digits
         number = _LONG_NUMBER.search(text)
         line = text.count("\n", 0, number.start()) + 1 if number else 1
         raise file.made_error(line, "a number has more digits than can be read") from cause
@@ -342,8 +363,8 @@ def parse_table(
 
 
 def _is_too_deep(values: Mapping[str, Any]) -> bool:
-    """Tell whether values nest deeper than DEEPEST, without recursion: dotted keys nest as deep as
-    they are long."""
+    """Tell whether values nest deeper than DEEPEST. Not recursive, since dotted keys can nest very
+    deep."""
     level: list[Any] = [values]
     for _ in range(DEEPEST):
         inner = (v.values() if isinstance(v, dict) else v for v in level)
@@ -363,8 +384,8 @@ def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
 
 
 def read_text(path: Path, error: MakeError) -> str:
-    """Return the text of a TOML file. Raises the error for what can't be read, and
-    FileNotFoundError where there is no such file."""
+    """Return the text of a TOML file with Unix line ends. Raises the error where it can't be read
+    or is not UTF-8, and FileNotFoundError where there is no such file."""
     try:
         return read_plain_text(path, LARGEST_FILE_BYTES, follow_links=True)
     except NotPlain as cause:
@@ -374,8 +395,8 @@ def read_text(path: Path, error: MakeError) -> str:
 
 
 def read_table(path: Path, error: MakeError, keys: Collection[str] | None) -> Table:
-    """Read and parse a file as parse_table does. Raises the file's error, also where it can't be
-    read."""
+    """Return the table of a file's own keys. keys: as for Table. Raises the file's error, also
+    where the file can't be read."""
     try:
         text = read_text(path, error)
     except FileNotFoundError as cause:

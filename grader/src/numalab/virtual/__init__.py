@@ -1,5 +1,5 @@
-"""Virtual nodes: machines booted in QEMU with a Linux kernel of their own.
+"""Virtual machines: machines of the gallery, booted in QEMU with Linux.
 
 Imported by `commands` (machine run, cluster), `diagnosing`, `grading` and `learning` (evidence from
-a machine of the gallery) and `installing` (the kernel that all boot).
+a machine of the gallery) and `installing` (the Linux kernel that all of them boot).
 """

@@ -1,4 +1,4 @@
-"""Start virtual machines: from a snapshot, else by a boot, of which a snapshot is kept."""
+"""Start virtual machines: from a snapshot, else by a boot, after which a snapshot is kept."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ from numalab.words import StepReport
 
 
 def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -> Guest:
-    """Return a guest that is up and set up. store: of snapshots; None: none is used.
+    """Start a guest and return it once it is set up; the caller closes it.
 
-    Raises UserError without QEMU, and NumalabError with the console's last lines, or with what this
-    machine refuses.
+    Args:
+        store: the snapshots; None: none is read or written.
+
+    Raises UserError where QEMU or setpriv is missing, and NumalabError with the console's last
+    lines, or with the system's reason why QEMU can't be started.
     """
     return boot_all(plan, store, progress, [None])[0]
 
@@ -31,10 +34,10 @@ def boot_all(
     progress: StepReport,
     members: Sequence[ClusterMember | None],
 ) -> list[Guest]:
-    """Start several guests at a time, the nodes of a cluster; raises as `boot`.
+    """Start guests, the nodes of a cluster, and return them in the members' order; raises as boot.
 
-    Without a snapshot the first one boots, and the others are woken from its state: that takes less
-    than booting all.
+    Where a store has no snapshot yet, the first guest boots, and the others are woken from its
+    state, which is faster than booting all. A member that is None is a guest without a cluster.
     """
     program = find_qemu()
     try:
@@ -62,7 +65,7 @@ def boot_all(
 
 @dataclass(frozen=True)
 class _Start:
-    """The start of guests of one plan. key: of their snapshot."""
+    """The start of guests of one plan. program: QEMU; key: the name of their snapshot."""
 
     plan: GuestPlan
     program: str
@@ -73,9 +76,10 @@ class _Start:
     def wake(
         self, members: Sequence[ClusterMember | None], store: snapshots.Store
     ) -> list[Guest] | None:
-        """Return guests woken from a snapshot; None where there is none, or it does not work."""
+        """Return guests woken from a snapshot; None where there is none, or it does not work and is
+        dropped. Raises OSError."""
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as started:
-            files = []  # each reads it on its own, so each has a position of its own in it
+            files = []  # one for each guest: processes that inherit a file share its position
             for _ in members:
                 file = store.read_state(self.key)
                 if file is None:
@@ -93,7 +97,7 @@ class _Start:
                 for guest in guests:
                     guest.set_up()
             except GuestFailed:
-                # A state that does not work is worth nothing; the machine boots instead.
+                # The machine boots instead.
                 store.drop(self.key)
                 return None
             started.pop_all()
@@ -102,7 +106,8 @@ class _Start:
     def boot(
         self, members: Sequence[ClusterMember | None], store: snapshots.Store | None
     ) -> list[Guest]:
-        """Return booted guests. store: for a snapshot of the first one."""
+        """Return booted guests. store: gets a snapshot of the first guest; None: none is kept.
+        Raises GuestFailed and OSError."""
         self.progress(f"booting {self._what(members)}")
         deadline = time.monotonic() + self.plan.boot_limit_s
         with contextlib.ExitStack() as started:
@@ -112,7 +117,7 @@ class _Start:
             ]
             for number, guest in enumerate(guests):
                 if not guest.is_up_within(self.plan.boot_limit_s / 2):
-                    # An emulated machine hangs once in many boots; none does so twice running.
+                    # An emulated machine hangs in one of many boots, hardly ever in two in a row.
                     guest.close()
                     again = started.enter_context(self._boot_again(members[number], deadline))
                     guests[number] = again
@@ -141,8 +146,8 @@ class _Start:
         return guest
 
     def _keep(self, guest: Guest, store: snapshots.Store) -> None:
-        """Keep a snapshot. Failure, most often a full disk, is only reported: the next start is
-        slower."""
+        """Keep a snapshot. A failure, most often a full disk, only makes the next start slower; it
+        is raised where the guest has ended, too."""
         try:
             with store.writing(self.key) as file:
                 if file is not None:

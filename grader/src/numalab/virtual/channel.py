@@ -1,4 +1,4 @@
-"""The host's end of the line to a guest's first process; common/guest/protocol.h has the
+"""This machine's end of the line to a guest's first process; common/guest/protocol.h has the
 format and the meaning of the frames."""
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ WRITE, PROGRAM, DROP, NOISE, LINK, MOUNT, NETWORK, CLOCK, PING = b"WBDNLMATP"
 RUN, INPUT, SIGNAL, WINDOW = b"RISV"
 READY, PONG, OUTPUT, ERRORS, CONSUMED, REFUSED, ENDED = b"HPOECFX"
 RECEIVE_BYTES = 1 << 18
-SEND_LIMIT_S = 60.0  # a guest that hangs takes nothing
+SEND_LIMIT_S = 60.0  # a guest that hangs reads nothing
 
 
 class ChannelClosed(Exception):
-    """The line's other end is gone: QEMU has ended."""
+    """The line's other end is gone, as where QEMU has ended, or reads nothing for SEND_LIMIT_S."""
 
 
 @dataclass(frozen=True)
 class Frame:
+    """A frame from the guest. type: one of READY to ENDED."""
+
     type: int
     payload: bytes
 
 
 class Channel:
-    """Frames over a connected stream socket. Raises ChannelClosed when the other end is
-    gone, or takes nothing for SEND_LIMIT_S."""
+    """Frames over a connected stream socket, which close() closes. What sends or receives raises
+    ChannelClosed."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -66,7 +68,8 @@ class Channel:
         return frame
 
     def receive_ready(self) -> list[Frame]:
-        """Read once, waiting if nothing has arrived, and return all frames that are complete."""
+        """Read once, waiting if nothing has arrived, and return the frames that are complete now,
+        in their order; often none."""
         try:
             data = self._line.recv(RECEIVE_BYTES)
         except OSError as error:
@@ -80,7 +83,7 @@ class Channel:
         return frames
 
     def wait_for(self, kind: int, limit_s: float) -> Frame | None:
-        """Return the next frame of a kind, dropping others; None after limit_s seconds."""
+        """Return the next frame of a type, and drop those before it; None after limit_s seconds."""
         deadline = time.monotonic() + limit_s
         try:
             while (left_s := deadline - time.monotonic()) > 0:
@@ -107,7 +110,7 @@ class Channel:
 def run_payload(
     folder: str, arguments: Sequence[str], environment: dict[str, str], window: tuple[int, int]
 ) -> bytes:
-    """Encode a command to run. window: rows and columns of the terminal; zeros for none."""
+    """Return the payload of RUN. window: rows and columns of the terminal; zeros for none."""
     strings = [folder, *arguments, *(f"{k}={v}" for k, v in environment.items())]
     encoded = b"".join(s.encode(errors="surrogateescape") + b"\0" for s in strings)
     return struct.pack("<HHHH", *window, len(arguments), len(environment)) + encoded

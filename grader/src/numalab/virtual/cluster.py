@@ -1,7 +1,8 @@
-"""Two to four virtual nodes with a network between them.
+"""Two to four virtual machines with a network between them: the nodes of a cluster.
 
-    with boot_cluster(kit, machine, shares, ClusterOptions(2), GuestOptions(), print) as cluster:
-        cluster.hold({"/numalab/ring": kit.build / "ring"})     # on all nodes
+    options = ClusterOptions(nodes=2)
+    with boot_cluster(installation, machine, [], options, GuestOptions(), print) as cluster:
+        cluster.hold({"/numalab/ring": installation.build / "ring"})     # on all nodes
         before = cluster.counts()
         ended = cluster.run(1, ["mpiexec", "-n", "2", "-ppn", "1", "/numalab/ring"],
                             "/", environment, out.extend, err.extend, limit_s=60.0)
@@ -9,9 +10,9 @@
         crossed.nodes[0].sent.tcp_payload_bytes
 
 Nodes are named node1, node2 and so on; their addresses are 10.0.0.1 and so on, on eth0. They know
-each other's Ethernet addresses and speak no IPv6, so nothing crosses that nobody sent: no ARP, no
-neighbour discovery. MPI programs are started by mpiexec on node1 over the link itself
-(mpi_environment); what that takes crosses it, too: some kilobytes (README.md has the figures).
+each other's Ethernet addresses and speak no IPv6, so only what programs send crosses a link: no
+ARP, no neighbour discovery. mpiexec on node1 starts the ranks of other nodes over the link itself
+(mpi_environment), which adds some kilobytes.
 """
 
 from __future__ import annotations
@@ -44,10 +45,17 @@ LEAST_RATE_MBIT_S, MOST_RATE_MBIT_S = 0.1, 50.0
 
 @dataclass(frozen=True)
 class ClusterOptions:
-    """rate_mbit_s: of each direction of each node's link, LEAST_ to MOST_RATE_MBIT_S. card: with
-    e1000 the nodes' Linux leaves it to the card to cut TCP segments (a capture inside shows some
-    that are larger than the MTU; on the link none is). capture: a folder for node1.pcap and so on,
-    all frames of each node's link in both directions, as they crossed it."""
+    """A user's options for a cluster.
+
+    Attributes:
+        nodes: LEAST_NODES to MOST_NODES.
+        rate_mbit_s: of each direction of each node's link, in 10^6 bits per second,
+            LEAST_RATE_MBIT_S to MOST_RATE_MBIT_S.
+        card: with e1000 Linux has the card cut TCP's data into segments, so a capture in a node
+            shows frames that are larger than the MTU; on the link none is.
+        capture: folder for node1.pcap and so on, which get all frames of a node's link in both
+            directions; None: nothing is captured.
+    """
 
     nodes: int = 2
     rate_mbit_s: float = MOST_RATE_MBIT_S
@@ -56,12 +64,12 @@ class ClusterOptions:
 
 
 class Cluster(contextlib.AbstractContextManager["Cluster"]):
-    """Use boot_cluster(). As a context manager it ends all nodes and the relay."""
+    """A running cluster; boot_cluster makes it. As a context manager it is closed at the end."""
 
     def __init__(self, guests: Sequence[Guest], relay: Relay) -> None:
         self.guests = tuple(guests)  # node1 first
         self._relay = relay
-        # Readable once QEMU has ended; Linux before 5.3 has none, and then nobody hears of it.
+        # Readable once QEMU has ended. Linux before 5.3 has none, and an end goes unnoticed there.
         self._ends: dict[int, Guest] = {}
         for guest in guests:
             with contextlib.suppress(OSError):
@@ -81,18 +89,18 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """node1, node2, ..."""
+        """Names of the nodes: node1, node2 and so on."""
         return tuple(guest.name for guest in self.guests)
 
     @property
     def mpi_environment(self) -> dict[str, str]:
-        """Variables by which mpiexec starts ranks on all nodes, in the order of their names, and
+        """Variables by which mpiexec starts ranks on all nodes, in the order of their numbers, and
         MPICH uses the link. run() adds them."""
         return mpi_environment()
 
     def hold(self, programs: Mapping[str, Path]) -> None:
-        """Put files of this machine into the memory of every node, by their paths there, in place
-        of those that they held before. Raises GuestFailed."""
+        """Put files of this machine into the memory of every node, in place of those that it held
+        before. programs: by the path that each gets in the node. Raises GuestFailed and OSError."""
         for guest in self.guests:
             guest.hold(programs)
 
@@ -108,11 +116,10 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
     ) -> Ended | None:
-        """Run one command on a node (1 is node1), with mpi_environment added, to its end; return
-        None after limit_s seconds, with the command killed.
+        """Run one command on a node (1 is node1) as Guest.run does, with mpi_environment added.
 
-        What it has started on other nodes ends with it. One command per node at a time. Raises
-        GuestFailed, also where another node or the relay ends.
+        What it has started on other nodes ends with it. A node runs one command at a time. Raises
+        GuestFailed, also where another node or the relay ends meanwhile.
         """
         guest = self.guests[node - 1]
         others = {end: one for end, one in self._ends.items() if one is not guest}
@@ -132,8 +139,8 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         return functools.partial(self.run, node)
 
     def counts(self) -> Counts:
-        """Return what has crossed each node's link since the cluster was booted, once nothing has
-        crossed any for a moment. Raises GuestFailed."""
+        """Return what has crossed each node's link since the cluster was booted; waits until the
+        links are quiet (Relay.counts). Raises GuestFailed."""
         return self._relay.counts()
 
     def pause(self) -> None:
@@ -142,14 +149,14 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
             guest.pause()
 
     def resume(self) -> None:
-        """Lets them go on."""
+        """Let all nodes go on."""
         for guest in self.guests:
             guest.resume()
 
 
 class _Watch(Input):
-    """Another input, and beside it that nothing ends that a command on one node depends on: it
-    would wait for ever for a node that is gone."""
+    """An input that also watches the relay and the other nodes: a command would wait for ever for a
+    node that is gone. handle() raises GuestFailed where one has ended."""
 
     def __init__(self, source: Input, others: Mapping[int, Guest], relay: Relay) -> None:
         self._source, self._others, self._relay = source, others, relay
@@ -178,9 +185,12 @@ def boot_cluster(
     progress: StepReport,
     system: Sequence[Path] | None = None,
 ) -> Cluster:
-    """Nodes that are up and reach each other. The kit's programs for them are built (plan.
-    build_programs(kit, for_cluster=True)). system: as for plan.make_plan. Raises UserError where
-    the host carries no such cluster, and NumalabError with what a node's console said last."""
+    """Boot a cluster and return it once its nodes reach each other; the caller closes it.
+
+    Its programs have been built (plan.build_programs with is_cluster). shares, system: as for
+    plan.make_plan. Raises UserError where an option can't be or this machine can't carry such a
+    cluster, NumalabError with the last lines of a node's console, and OSError.
+    """
     check_options(options)
     plan, store = make_plan(
         installation, machine, shares, guest_options, progress, system, options.nodes, options.card
@@ -204,7 +214,7 @@ def boot_cluster(
 
 
 def check_options(options: ClusterOptions) -> None:
-    """Raises UserError."""
+    """Raise UserError where the number of nodes or the rate is out of range."""
     if not LEAST_NODES <= options.nodes <= MOST_NODES:
         raise UserError(
             f"x{options.nodes}: a cluster has x{LEAST_NODES} to x{MOST_NODES} nodes; name one of "

@@ -1,5 +1,5 @@
-"""`numalab cluster run`: one command on a cluster's first node or on all of them, and what it has
-sent over the link."""
+"""`numalab cluster run`: one command on a cluster's first node or on all nodes, and what crosses
+their links."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from numalab.words import short
 
 
 class Lines:
-    """Passes on output as whole lines with a prefix, so that several nodes can share a stream."""
+    """Output that is passed on as whole lines with a prefix, so that nodes can share a stream.
+    end() completes the last line."""
 
     def __init__(self, prefix: str, write: Callable[[bytes], None]) -> None:
         self._prefix, self._write = prefix.encode(), write
@@ -50,7 +51,8 @@ def _writer(descriptor: int, turn: threading.Lock) -> Callable[[bytes], None]:
 def run_on_first(
     cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None
 ) -> int:
-    """Run a command on node1 with this process's input, output and Ctrl-C; return its exit code."""
+    """Run a command on node1 with this process's input, output and Ctrl-C; return its exit code.
+    Raises as guest_commands.run_command."""
     return guest_commands.run_command(
         cluster.guests[0], command, folder, results, cluster.runner_of(1)
     )
@@ -58,7 +60,8 @@ def run_on_first(
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:
     """Run a command on all nodes at once, without input, each line of output with its node's name
-    before it. Returns the first exit code that is not 0, in the order of the nodes."""
+    before it. Return the first exit code that is not 0, in the order of the nodes, else 0. Raises
+    NumalabError where a node fails; Ctrl-C kills all nodes."""
     turn = threading.Lock()
     out, err = (_writer(stream.fileno(), turn) for stream in (sys.stdout, sys.stderr))
     ended: dict[int, Ended | None] = {}
@@ -82,8 +85,8 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
 
     with ThreadPoolExecutor(len(cluster.guests)) as threads:
         try:
-            # Waited for as futures: up to Python 3.12 a thread whose join() Ctrl-C has interrupted
-            # passes for ended, and can't be joined again.
+            # Futures, since up to Python 3.12 a thread whose join() was interrupted by Ctrl-C
+            # counts as ended and can't be joined again.
             for one in [threads.submit(run, number + 1) for number in range(len(cluster.guests))]:
                 one.result()
         except BaseException:  # Ctrl-C: the commands end with their nodes
@@ -119,7 +122,7 @@ def _row(what: str, traffic: LinkTraffic) -> str:
 
 
 def counts_text(names: Sequence[str], counts: Counts, rate_mbit_s: float) -> str:
-    """Describe what each node has sent and received, for the end of a command."""
+    """Return a text on what each node has sent and received. names: of the nodes, in order."""
     lines = [f"On the links, of {rate_mbit_s:g} Mbit/s in each direction:"]
     for name, node in zip(names, counts.nodes, strict=True):
         lines.append(f"  {name} {_row('sent', node.sent)}")
@@ -136,7 +139,7 @@ def _traffic_json(traffic: LinkTraffic) -> Json:
 
 
 def json_record(machine: str, options: ClusterOptions, counts: Counts, exit_code: int) -> Json:
-    """Return what --json FILE gets."""
+    """Return what is written to the FILE of --json."""
     return {
         "machine": machine,
         "rate_mbit_s": options.rate_mbit_s,

@@ -1,8 +1,8 @@
 """A virtual machine while it runs: start it or wake it from a snapshot, mount folders of this
 machine in it, run commands there, and end it.
 
-It needs no temporary folder: besides the kernel and a snapshot, which are kept, QEMU reads memory
-files and sockets that it inherits, and it dies with the process that started it, however that ends.
+There is no temporary folder: besides Linux and a snapshot, which are kept, QEMU uses memory files
+and sockets that it inherits. It dies with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ from numalab.virtual.qemu_process import (
 RESTORE_LIMIT_S = 20.0
 HEARTBEAT_S = 5.0
 SILENCE_LIMIT_S = 90.0
-END_LIMIT_S = 10.0  # of QEMU, once its line is closed
+END_LIMIT_S = 10.0  # for QEMU to end, once its line is closed
 CONSOLE_LINES = 12
 NOISE_BYTES = 64
 PIECE_BYTES = 1 << 20
-PROGRAMS_SHARE = 0.125  # of the guest's memory, which holds them
+PROGRAMS_SHARE = 0.125  # of the guest's memory, for programs that it holds
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. signal: 0 unless one ended it; refused: errno where it could
-    not be started."""
+    """How a command ended. code: 0 where a signal ended it; signal: 0 unless one ended it; refused:
+    the errno for which it could not be started, else 0."""
 
     code: int
     signal: int = 0
@@ -67,8 +67,8 @@ class Ended:
 
 @dataclass(frozen=True)
 class ClusterMember:
-    """A guest's part in a cluster. link: QEMU's end of its link; finalize: the library that MPI
-    programs need there (common/guest/finalize.c)."""
+    """A guest's part in a cluster. link: QEMU's end of its link, which the caller closes; finalize:
+    content of the library that MPI programs need there (common/guest/finalize.c)."""
 
     node: Node
     link: socket.socket
@@ -79,7 +79,7 @@ class ClusterMember:
 
 
 def _local_files() -> Iterator[tuple[str, bytes]]:
-    """Yield the files of /etc that this machine's programs need, none with secrets."""
+    """Yield path and content of the files of /etc that programs need, none with secrets."""
     for name in ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/nsswitch.conf"):
         with contextlib.suppress(OSError):
             yield name, Path(name).read_bytes()
@@ -88,7 +88,8 @@ def _local_files() -> Iterator[tuple[str, bytes]]:
 
 
 def _local_links() -> Iterator[tuple[str, str]]:
-    """Yield symbolic links (target, path) of the root folder and of Debian's alternatives."""
+    """Yield the symbolic links (target, path) of the root folder that lead to programs and
+    libraries, and Debian's alternatives."""
     for path in sorted(Path("/").iterdir()):
         if path.is_symlink() and path.name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
             yield str(path.readlink()), str(path)
@@ -103,7 +104,8 @@ def _local_links() -> Iterator[tuple[str, str]]:
 
 
 class Guest(contextlib.AbstractContextManager["Guest"]):
-    """A running virtual machine; booting.boot makes one. As a context manager it is ended."""
+    """A running virtual machine; booting.boot makes one. As a context manager it is closed at the
+    end. name: the machine's, of a cluster's node node1 and so on."""
 
     def __init__(
         self,
@@ -113,6 +115,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         snapshot: int | None,
         member: ClusterMember | None = None,
     ) -> None:
+        """Start QEMU (program); is_up_within or wake, then set_up, make the guest usable. snapshot:
+        descriptor of one to wake from, which the caller closes; None: boot. Raises OSError."""
         self.plan = plan
         self._member = member
         self.name = member.node.name if member else plan.machine.name
@@ -123,11 +127,11 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         own, theirs = socket.socketpair()
         own_control, their_control = socket.socketpair()
         self.channel = Channel(own)
-        self._held: dict[str, str] = {}  # programs in the guest, and of each its digest
+        self._held: dict[str, str] = {}  # digest of each program in the guest, by its path
         self._control = own_control
         self._console = memory_file("console")
         shares = [(str(share.path), share.writable) for share in plan.shares]
-        # Those that are left over show what is visible anyway.
+        # A snapshot needs all of its devices: those left over share what is visible anyway.
         shares += [("/usr", False)] * (qemu.SHARES - len(shares))
         with memory_file("initrd", initrd) as initrd_file, theirs, their_control:
             link = member.link.fileno() if member else None
@@ -147,6 +151,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self.close()
 
     def close(self) -> None:
+        """End QEMU, and close what this process has of it; may be called again."""
         self.process.kill()
         self.process.wait()
         self.channel.close()
@@ -163,13 +168,15 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
     # ---- coming up -----------------------------------------------------------------
 
     def console(self) -> str:
-        """Return the last lines that the kernel, the first process and QEMU have printed."""
+        """Return the last lines that Linux, the guest's first process and QEMU have printed; empty
+        where they have printed nothing."""
         size = os.fstat(self._console.fileno()).st_size
         text = os.pread(self._console.fileno(), size, 0).decode(errors="replace")
         lines = [text_line.rstrip() for text_line in text.splitlines() if text_line.strip()]
         return "\n".join(f"  | {text_line}" for text_line in lines[-CONSOLE_LINES:])
 
     def failure(self, what: str) -> GuestFailed:
+        """Return an error with what happened, how QEMU ended if it has, and the console's end."""
         code = self.process.poll()
         if code is not None and code < 0:
             what += f" {signal_name(code)} ended it."
@@ -184,13 +191,15 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             self.process.wait(END_LIMIT_S)
 
     def lost(self) -> GuestFailed:
-        """Return the error to raise once its line is closed: GuestEnded where the guest itself
-        brought it about."""
+        """Return the error to raise once the line is closed: GuestEnded where the guest itself
+        brought that about, else GuestFailed. Waits up to END_LIMIT_S for QEMU's end."""
         self._wait_for_end()
         failed = self.failure(f"QEMU ended, and {self.name} with it.")
         return GuestEnded(str(failed)) if is_own_end(self.process.returncode) else failed
 
     def is_up_within(self, limit_s: float) -> bool:
+        """Wait until a booting guest is up, and tell whether it is. Raises GuestFailed where QEMU
+        ends, or Linux numbers the PUs in another way than the machine's description."""
         try:
             ready = self.channel.wait_for(line.READY, limit_s)
         except ChannelClosed as error:
@@ -214,7 +223,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             )
 
     def _ping(self, limit_s: float) -> str:
-        """Wait until the guest has done all that it was sent; return what went wrong."""
+        """Wait until the guest has done all that it was sent; return what went wrong since the last
+        ping, empty where nothing did. Raises GuestFailed."""
         try:
             self.channel.send(line.PING)
             answer = self.channel.wait_for(line.PONG, limit_s)
@@ -225,7 +235,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return answer.payload.decode(errors="replace")
 
     def save(self, file: int) -> None:
-        """Write a snapshot to a file; the guest goes on whether that works or not."""
+        """Write a snapshot to a descriptor; the guest goes on afterwards, whether that works or
+        not. Raises GuestFailed."""
         monitor = QemuMonitor(self._control)
         monitor.ask("stop")
         try:
@@ -244,7 +255,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             time.sleep(0.02)
 
     def wake(self) -> None:
-        """Let the guest go on once its snapshot is read: it was stopped when that was written."""
+        """Wait until QEMU has read the snapshot, and let the guest go on, which was stopped when it
+        was written. Raises GuestFailed."""
         monitor = QemuMonitor(self._control)
         deadline = time.monotonic() + RESTORE_LIMIT_S
         while (state := monitor.ask("query-status").get("status")) == "inmigrate":
@@ -296,9 +308,10 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self.channel.send_strings(line.NETWORK, *addresses)
 
     def hold(self, programs: Mapping[str, Path]) -> None:
-        """Put programs into the guest's memory, by their paths there, in place of those that it
-        held before; one that it holds already isn't sent again. Raises GuestFailed, and GuestEnded
-        where they are too large for it."""
+        """Put programs into the guest's memory, in place of those that it held before; one that it
+        holds already isn't sent again. programs: this machine's files by the path in the guest.
+        Raises GuestFailed, GuestEnded where they are too large for the guest's memory, and OSError
+        where one can't be read."""
         contents = {path: file.read_bytes() for path, file in programs.items()}
         size, most = sum(map(len, contents.values())), PROGRAMS_SHARE * self.plan.memory_bytes
         if size > most:
@@ -344,12 +357,14 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         """Run one command to its end; return None after limit_s seconds, with the command killed.
 
         Args:
-            arguments, folder, environment: of the command, as the guest has them.
-            write_output, write_errors: get what it writes.
+            arguments, folder, environment: of the command, with the guest's paths.
+            write_output, write_errors: called with each piece of its output as it comes.
             source: what it reads; None: nothing.
             window: rows and columns of a terminal for it; zeros for pipes.
+            limit_s: None: it may run for ever.
 
-        Raises GuestFailed.
+        Raises GuestFailed, also where the guest answers nothing for SILENCE_LIMIT_S; what source
+        and the writers raise passes through.
         """
         deadline = None if limit_s is None else time.monotonic() + limit_s
         killed = False
@@ -411,13 +426,12 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
 
 class _Heart:
-    """Watches whether a guest that runs a command is alive: it is pinged now and then, and any
-    frame from it counts. Under load it answers late, since its threads share this machine's
-    cores."""
+    """Tells whether a guest that runs a command is alive: after HEARTBEAT_S without a frame a ping
+    is due, and any frame counts as its answer, which comes late where this machine is loaded."""
 
     def __init__(self) -> None:
         self._heard_s = time.monotonic()
-        self._asked_s: float | None = None  # since when there is no answer
+        self._asked_s: float | None = None  # when a ping was due; None: no answer is awaited
 
     def beats(self, now_s: float) -> None:
         self._heard_s, self._asked_s = now_s, None
@@ -433,13 +447,16 @@ class _Heart:
 
 
 class Input:
-    """What a command reads while it runs: nothing. guest_commands.ForwardedInput has more."""
+    """What a command reads while it runs: nothing here; guest_commands.ForwardedInput passes on
+    this process's input."""
 
     def readers(self) -> Sequence[Any]:
+        """Return the files or descriptors that are to be polled for reading."""
         return ()
 
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
-        """Act on the readers that are ready."""
+        """Act on the readers that are ready; the set may have others. Called once with none at the
+        start, then at least every HEARTBEAT_S. May change what the selector polls."""
 
     def consumed(self) -> None:
         """Note that the guest has taken what it was sent last."""

@@ -1,4 +1,4 @@
-"""`numalab machine run`: one command in a virtual node, as if it ran here."""
+"""`numalab machine run`: one command in a virtual machine, as if it ran on this one."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ from numalab.virtual.qemu_process import GuestFailed
 
 
 INPUT_BYTES = 16 * 1024
-LEAVE = b"\x1d"  # Ctrl-], alone: for a guest that does not answer any more
+LEAVE = b"\x1d"  # Ctrl-], typed alone: leaves a guest that does not answer any more
 INTERRUPTS_BEFORE_KILL = 2
 
 
 def _stdin() -> int | None:
-    """Return the descriptor of stdin; None where it can't be read (closed, nohup, background)."""
+    """Return the descriptor of stdin; None where it can't be read: it is closed or write-only
+    (nohup), or this process is in the background."""
     if sys.stdin is None or sys.stdin.closed:
         return None
     descriptor = sys.stdin.fileno()
@@ -49,25 +50,27 @@ def _stdin() -> int | None:
 
 
 def is_interactive() -> bool:
+    """Tell whether input, output and errors of this process are a terminal that it may use."""
     return _stdin() is not None and all(
         stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)
     )
 
 
 def window_size() -> tuple[int, int]:
-    """Return rows and columns of the terminal."""
+    """Return rows and columns of the terminal. Raises OSError where stdin is none."""
     size = os.get_terminal_size(sys.stdin.fileno())
     return max(1, size.lines), size.columns
 
 
 class ForwardedInput(Input):
-    """Passes on this process's input and signals while a command runs, within attached()."""
+    """Passes on this process's input and signals while a command runs, within attached(). handle()
+    raises KeyboardInterrupt at LEAVE, and at the Ctrl-C after INTERRUPTS_BEFORE_KILL."""
 
     def __init__(self, interactive: bool) -> None:
         self.interactive = interactive
         self._stdin = _stdin()
         self._queue = bytearray()  # typed, and not yet sent
-        self._is_waiting = False  # for the guest to take what it was sent
+        self._is_waiting = False  # for the guest to read what it was sent
         self._has_ended = self._stdin is None
         self._has_told_end = False
         self._interrupts = 0
@@ -77,7 +80,8 @@ class ForwardedInput(Input):
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[ForwardedInput]:
-        """Take over the signals and the terminal, and give them back at the block's end."""
+        """Take over Ctrl-C, and with it the terminal where there is one, and give them back at the
+        block's end. Works once, in the main thread."""
 
         def ignore(number: int, frame: FrameType | None) -> None:
             del number, frame  # the wakeup descriptor tells
@@ -133,7 +137,7 @@ class ForwardedInput(Input):
             raise KeyboardInterrupt
         self._queue += data
         self._has_ended = not data
-        # A terminal is always listened to, for the way out; a file when there is room.
+        # A terminal is always read, for LEAVE; a file only once the guest has read the last piece.
         if not data or not self.interactive:
             selector.unregister(self._stdin)
 
@@ -152,23 +156,23 @@ class ForwardedInput(Input):
         self._is_waiting = False
 
 
-# ---- a command in a virtual node -----------------------------------------------------
+# ---- a command in a virtual machine --------------------------------------------------
 
 
 OWN_FOLDERS = ("/tmp", "/run", "/dev", "/proc", "/sys", "/root", "/etc")
 EXIT_NO_COMMAND, EXIT_NOT_EXECUTABLE = 127, 126
 RESULTS_VARIABLE = "NUMALAB_RESULTS"
 
-# What tells programs of the host's own surroundings, which the guest does not have: a job
-# of a cluster, a desktop, temporary folders, a Python environment's start-up.
+# Variables about this machine's surroundings, which the guest does not have: a job of a cluster, a
+# desktop, temporary folders, a Python environment's start-up.
 _LEFT_OUT = ("SLURM", "PMI_", "PMIX_", "XDG_", "DBUS_", "SSH_", "NUMALAB_", "PYTHON", "VIRTUAL_ENV")
 
 
 def guest_environment(
     environment: Mapping[str, str], machine: str, results: Path | None
 ) -> dict[str, str]:
-    """Return the caller's environment without what the guest does not have. results: the folder of
-    --results."""
+    """Return an environment for the guest: without variables about what it does not have, and with
+    those of its user root. results: the folder of --results; None: there is none."""
     kept = {k: v for k, v in environment.items() if not k.startswith(_LEFT_OUT)}
     kept |= {
         "HOME": "/root",
@@ -185,8 +189,9 @@ def guest_environment(
 
 
 def shares_for(folder: Path, results: Path | None, more: Sequence[Path]) -> list[Share]:
-    """Return the folders to mount: the current one, the one for results, and those of --share.
-    Raises UserError."""
+    """Return the folders to mount: the current one, those of --share (more), and that of --results,
+    which alone may be written to; None: there is none. Raises UserError where the current folder
+    can't be mounted, or one of --share is missing."""
     own = [path for path in OWN_FOLDERS if folder == Path(path)]
     if own:
         raise UserError(
@@ -210,7 +215,8 @@ def shares_for(folder: Path, results: Path | None, more: Sequence[Path]) -> list
 
 
 def results_folder(path: Path) -> Path:
-    """Return the folder of --results, made if it is not there. Raises UserError."""
+    """Return the folder of --results, resolved and made if need be. Raises UserError where it can't
+    be made or written to."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -221,7 +227,7 @@ def results_folder(path: Path) -> Path:
 
 
 def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]) -> str:
-    """Say why the guest could not start a command. reason: its errno."""
+    """Return a text on why the guest could not start a command. reason: its errno."""
     visible = [share.path for share in shares]
     sees = f"It sees {', '.join(map(str, visible))}"
     program = shutil.which(command, path=os.environ.get("PATH"))
@@ -262,9 +268,16 @@ def run_command(
     results: Path | None,
     run: Callable[..., Ended | None] | None = None,
 ) -> int:
-    """Run a command with this process's input, output and Ctrl-C. run: in place of guest.run.
+    """Run a command in a guest with this process's input, output and Ctrl-C; return its exit code
+    as a shell does.
 
-    Returns its exit code, or 128 plus the number of the signal that ended it.
+    Args:
+        folder: the command's current folder.
+        results: the folder of --results; None: there is none.
+        run: called in place of guest.run, with the same arguments; None: guest.run.
+
+    Raises NumalabError where the guest fails, OSError where this process's output can't be written,
+    and KeyboardInterrupt (ForwardedInput).
     """
     interactive = is_interactive()
     out, err = sys.stdout.fileno(), sys.stderr.fileno()
@@ -289,7 +302,8 @@ def run_command(
 
 
 def exit_code(ended: Ended, command: str, folder: Path, shares: Sequence[Share]) -> int:
-    """Return an exit code as a shell does; print why a command could not be started."""
+    """Return a shell's exit code: the command's, 128 plus the number of the signal that ended it,
+    or 126 or 127 where it could not be started; why is printed to stderr then."""
     if ended.refused:
         why = why_refused(ended.refused, command, folder, shares)
         print(f"numalab: {why}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""What a virtual machine is started from, and the key of the snapshot that this makes."""
+"""What a virtual machine is started from, and the key of its snapshot, which depends on that."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numalab.virtual.kernel import GuestKernel
 
 @dataclass(frozen=True)
 class Share:
-    """A folder of this machine, mounted in the guest at the same path. cached: files do not change
-    while the guest runs."""
+    """A folder of this machine, mounted in the guest at the same path. cached: its files do not
+    change while the guest runs, which may keep what it has read of them."""
 
     path: Path
     writable: bool = False
@@ -29,13 +29,21 @@ class Share:
 
 @dataclass(frozen=True)
 class GuestPlan:
-    """All that a guest is started from. card: of a node of a cluster; None for one by itself."""
+    """All that a guest is started from.
+
+    Attributes:
+        machine: as it is booted, scaled to what this machine can carry.
+        node_memory_mib: of each NUMA node, but for a machine made from a seed.
+        init: content of the guest's first process.
+        tsc_khz: rate of this machine's time stamp counter; 0: unknown.
+        card: the network card of a cluster's node; None: there is no cluster.
+    """
 
     machine: Machine
-    node_memory_mib: int  # where the machine's own does not count
+    node_memory_mib: int
     accelerator: qemu.Accelerator
     kernel: GuestKernel
-    init: bytes  # the guest's first process
+    init: bytes
     tsc_khz: int
     shares: tuple[Share, ...]
     boot_limit_s: float
@@ -43,7 +51,7 @@ class GuestPlan:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of all NUMA nodes together."""
+        """Memory of all NUMA nodes of the guest together."""
         return sum(self.machine.guest_memory_mib(self.node_memory_mib)) << 20
 
     @property
@@ -52,6 +60,8 @@ class GuestPlan:
         return qemu.kernel_command_line(self.accelerator, self.tsc_khz, by_physical_ids)
 
     def initrd(self) -> bytes:
+        """Return the guest's ACPI tables and initramfs, for QEMU's option -initrd. Raises OSError
+        where a module of Linux can't be read."""
         network = self.kernel.network_modules if self.card else ()
         modules = {path.stem: path.read_bytes() for path in (*self.kernel.modules, *network)}
         processors = qemu.apic_ids(self.machine), qemu.processor_numbers(self.machine)
@@ -70,8 +80,9 @@ class GuestPlan:
         )  # fmt: skip
 
     def key(self, program: str, initrd: bytes) -> str:
-        """Return the key of a snapshot: of all but this machine's folders, which are mounted
-        later."""
+        """Return the key of the guest's snapshot: a digest of all that it is started from but the
+        shares, which are mounted later. program: QEMU's path; initrd: what initrd() returns. Raises
+        OSError."""
         blank = [("/", False)] * qemu.SHARES
         command = self.command(program, qemu.Devices(0, 0, 0, blank, 0), None)
         status = Path(program).stat()

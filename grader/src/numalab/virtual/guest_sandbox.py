@@ -1,10 +1,10 @@
-"""What of this host a grading lets into a virtual node, and what of that a kernel sees there. Pure
-functions, but for a look at the host's folders.
+"""What of this machine a grading shows in a virtual machine, and what of that a kernel sees. The
+functions change nothing; they read this machine's folders, and ask ldd for libraries.
 
-Into the node come the system's programs and libraries, those that the graded programs are linked
-to, and, for each run, the programs of its command alone. The monitor is root there. Workers are
-another user in a root folder of their own (common/guest/sandbox.h), and so is a whole MPI job on
-two nodes, with its launcher, since a rank may ask that for more processes.
+The guest has the distribution's programs and libraries, those that graded programs are linked to,
+and, for each run, the programs of its command alone. The monitor is root in it. Workers are another
+user in a root folder of their own (common/guest/sandbox.h), and so is a whole MPI job on two nodes
+of a cluster, with its launcher, since a rank may ask the launcher for more processes.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from numalab.virtual.network import FINALIZE, NODE_NAMES_FILE, REMOTE
 from numalab.virtual.plan import is_under
 
 APART = "/init"  # the guest's first program, which also makes sandboxes
-PROGRAMS = Path("/numalab")  # where the guest keeps those of a run
-# In place of root, who may grade, and of any who is root's group.
+PROGRAMS = Path("/numalab")  # the guest's folder of the programs of a run
+# The user of workers where root grades, and their group where root's is the only one.
 STRANGER = 65533
-MOST_GROUPS = 64  # as sandbox.c has it
+MOST_GROUPS = 64  # sandbox.c's limit
 
-# Of the caller's environment: OpenMP's, MPI's and the language; PATH and the library path, as far
-# as they lead somewhere in the guest.
+# Variables that programs in the guest get: OpenMP's, MPI's and the language's; and, of PATH and the
+# library path, the folders that the guest has.
 _NEEDED = ("OMP_", "KMP_", "GOMP_", "GFORTRAN_", "MPICH_", "MPIR_", "MPIEXEC_", "HYDRA_", "HWLOC_",
            "UCX_", "FI_")  # fmt: skip
 _LANGUAGE = ("LANG", "LC_ALL")
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
-# Where distributions keep programs and libraries; links among them are made in the guest.
+# Folders where distributions keep programs and libraries; those that are links are links in the
+# guest, too.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Files of the guest's own that libraries look at.
+# Files of the guest's own that libraries read.
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/nsswitch.conf")
 
 
@@ -48,7 +49,8 @@ _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/ns
 
 
 def library_folders(program: Path) -> set[Path]:
-    """Return the folders of the libraries that a program is linked to."""
+    """Return the folders of the libraries that a program is linked to, by their names and with
+    links resolved; none where ldd can't tell. Raises OSError where ldd can't be started."""
     done = starting.run(["ldd", program], shell_variables.observer_environment())
     folders = set()
     for text in done.stdout.splitlines():
@@ -60,16 +62,17 @@ def library_folders(program: Path) -> set[Path]:
 
 
 def system_links() -> Iterator[tuple[str, str]]:
-    """Yield the symbolic links (target, path) among the system's folders."""
+    """Yield the symbolic links (target, path) among the folders of programs and libraries."""
     for name in _SYSTEM:
         if Path(name).is_symlink():
             yield str(Path(name).readlink()), name
 
 
 def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
-    """Return the folders that programs need in a guest, to read only: the system's, MPI's, and
-    those of the libraries that they are linked to. hidden: folders that are never among them, nor
-    what holds them, outside the system's."""
+    """Return the folders that programs need in a guest, to be mounted read-only: the
+    distribution's, MPI's, and those of the libraries that they are linked to. hidden: numalab's
+    root and other folders that are never among them, nor are their parents, but for the
+    distribution's. Raises OSError where ldd can't be started."""
     system = [Path(name) for name in _SYSTEM if Path(name).is_dir() and not Path(name).is_symlink()]
     others = {Path(root) for root in other_roots(["mpiexec"], {}, hidden[0])}
     others |= {folder for program in programs for folder in library_folders(program)}
@@ -82,7 +85,8 @@ def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
 
 
 def environment_for(given: Mapping[str, str], visible: Sequence[Path]) -> dict[str, str]:
-    """Return the part of an environment that programs get in a guest with these folders."""
+    """Return the variables of an environment that programs get in a guest with these folders, and
+    always PATH and TMPDIR."""
     kept = {
         name: value
         for name, value in given.items()
@@ -101,7 +105,7 @@ def environment_for(given: Mapping[str, str], visible: Sequence[Path]) -> dict[s
 
 @dataclass(frozen=True)
 class GuestCommand:
-    """A command as it is run in a guest. programs: by their paths there, the host's files."""
+    """A command with the guest's paths. programs: this machine's files by the path in the guest."""
 
     arguments: tuple[str, ...]
     programs: Mapping[str, Path]
@@ -110,10 +114,16 @@ class GuestCommand:
 def command_for(
     command: Sequence[str], visible: Sequence[Path], hidden: Sequence[Path]
 ) -> GuestCommand:
-    """Return a command with the paths that its programs will have in the guest, if that lacks them.
+    """Return a command in which programs that the guest lacks have the paths that they will get.
 
-    A file of a student's is never taken for a program. hidden: folders that the guest lacks though
-    visible ones hold them, or has as they were.
+    Only the first word and those after --sandbox and --worker can be programs, so that no student's
+    file is taken for one.
+
+    Args:
+        visible: folders that the guest has.
+        hidden: folders whose files it lacks, or has in an older state, even within visible ones.
+
+    Raises ValueError where two programs have the same file name.
     """
     programs: dict[str, Path] = {}
 
@@ -147,7 +157,7 @@ def command_for(
 
 def worker_user() -> tuple[int, list[int]]:
     """Return the user and groups of workers in a guest: this process's, since folders of libraries
-    may be for that user only, but never root."""
+    may be readable for that user only, but never root's (STRANGER)."""
     uid = os.getuid() or STRANGER
     groups = [group for group in (os.getgid(), *os.getgroups()) if group and os.getuid()]
     return uid, list(dict.fromkeys(groups))[:MOST_GROUPS] or [STRANGER]
@@ -155,8 +165,8 @@ def worker_user() -> tuple[int, list[int]]:
 
 @dataclass(frozen=True)
 class GuestView:
-    """What a guest with so many cores and so much memory lets a kernel see. visible: folders of
-    this machine; hidden: what is covered where one of them holds it."""
+    """What a kernel sees in a guest with so many cores and so much memory. visible: folders of this
+    machine; hidden: folders that are covered by an empty one where a visible one holds them."""
 
     visible: Sequence[Path]
     hidden: Sequence[Path]
@@ -165,11 +175,11 @@ class GuestView:
 
 
 def sandbox_words(sight: GuestView, *options: str) -> list[str]:
-    """Return the words before a command that run it in a sandbox, "--" between. options: further
-    ones of sandbox.h."""
+    """Return the words that run a command in a sandbox; "--" and the command follow them. options:
+    further ones of sandbox.h."""
     uid, groups = worker_user()
     visible, hidden, memory_bytes = sight.visible, sight.hidden, sight.memory_bytes
-    # What lies there takes the guest's memory, and its kernel ends no file to get some back.
+    # Files in /dev/shm take the guest's memory, and Linux does not remove any to get some back.
     shared_bytes = min(SHARED_BYTES + SHARED_BYTES_A_CORE * sight.cores, memory_bytes // 4)
     return [
         APART, "--user", ":".join(map(str, [uid, *groups])), *options,
@@ -184,7 +194,8 @@ def sandbox_words(sight: GuestView, *options: str) -> list[str]:
 
 
 def monitor_options(confine: Path, sight: GuestView) -> list[str]:
-    """Return the options of a monitor in a guest. confine: the program that becomes the worker."""
+    """Return the options by which a monitor in a guest runs its workers in sandboxes. confine: the
+    program that becomes the worker."""
     uid, _ = worker_user()
     words = sandbox_words(sight)
     return [
@@ -193,14 +204,14 @@ def monitor_options(confine: Path, sight: GuestView) -> list[str]:
     ]  # fmt: skip
 
 
-# Of a node of a cluster, beside what it holds for a run: by what a job starts there, and what it
-# needs on the link (network.py).
+# Files of a cluster's node that a job needs besides its programs: to start ranks on other nodes,
+# and to use the link (network.py).
 _CLUSTER_PATHS = (APART, FINALIZE, NODE_NAMES_FILE)
 
 
 def job_words(sight: GuestView, results: str) -> list[str]:
     """Return sandbox_words for an MPI job on a cluster's nodes. results: a folder of each node that
-    ranks may write to, and that stays."""
+    ranks may write to, and that is still there after the job."""
     return sandbox_words(
         sight, "--share-net",
         *(word for path in (*_CLUSTER_PATHS, str(PROGRAMS)) for word in ("--ro-bind", path, path)),

@@ -1,13 +1,13 @@
-"""The initramfs of a virtual machine: an archive with the first process and the modules, and before
-it ACPI tables of processors and NUMA nodes that make Linux number them as the machine does. Pure
-functions."""
+"""The initramfs of a virtual machine, an archive with the first process and modules of Linux, and
+the ACPI tables of processors and NUMA nodes that precede it, which make Linux number them as the
+machine does. Pure functions."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-NOBODY = 0xFF  # an APIC id that means all processors, so that none goes by it
+NOBODY = 0xFF  # an APIC id that no processor has, since it means all of them
 
 _FILE, _FOLDER, _CHARACTER_DEVICE = 0o100000, 0o040000, 0o020000
 
@@ -23,11 +23,13 @@ def _entry(name: str, mode: int, content: bytes = b"", device: tuple[int, int] =
 
 
 def archive(members: Iterable[bytes]) -> bytes:
+    """Return a cpio archive of members."""
     return b"".join(members) + _entry("TRAILER!!!", 0)
 
 
 def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
-    """Return the guest's first file system. modules: contents by name, in the order of loading."""
+    """Return the guest's first file system. init: the first process's program; modules: contents by
+    name, in the order in which they are loaded."""
     folders = ("dev", "proc", "sys", "tmp", "run", "root", "modules")
     members = [_entry(name, _FOLDER | 0o755) for name in folders]
     members.append(_entry("dev/console", _CHARACTER_DEVICE | 0o600, device=(5, 1)))
@@ -38,15 +40,18 @@ def initramfs(init: bytes, modules: Mapping[str, bytes]) -> bytes:
     return archive(members)
 
 
-# ---- tables of processors and nodes -----------------------------------------------------------
+# ---- tables of processors and NUMA nodes ------------------------------------------------------
 
 
 def processor_table(apic_ids: Sequence[int], numbers: Sequence[int]) -> bytes:
     """Return an ACPI MADT that lists processors in Linux's order of PU numbers.
 
-    apic_ids: of each PU in order; numbers: by which the machine's other tables go. The rest is
-    what QEMU's q35 machine has: one I/O APIC, the usual interrupt overrides. Source: ACPI
-    specification, section 5.2.12.
+    Args:
+        apic_ids: of each PU in order.
+        numbers: the ACPI number of each PU, by which other tables refer to it.
+
+    The rest is what QEMU's q35 machine has: one I/O APIC, the usual interrupt overrides. Source:
+    ACPI specification, section 5.2.12.
     """
     body = struct.pack("<II", 0xFEE00000, 1)
     for apic_id, number in zip(apic_ids, numbers, strict=True):
@@ -59,8 +64,8 @@ def processor_table(apic_ids: Sequence[int], numbers: Sequence[int]) -> bytes:
 
 
 def _acpi_table(signature: bytes, revision: int, body: bytes) -> bytes:
-    """Return a table with a header that Linux takes for a newer one of QEMU's own: the same names,
-    and a higher revision of the maker's (its own is 1)."""
+    """Return a table whose header has QEMU's names and a higher OEM revision than QEMU's, which is
+    1, so that Linux takes it for a newer version of QEMU's table."""
     table = signature + struct.pack("<IBB", 36 + len(body), revision, 0) + b"BOCHS BXPC    "
     table += struct.pack("<I", 2) + b"NUMA" + struct.pack("<I", 1) + body
     checksum = -sum(table) & 0xFF
@@ -70,10 +75,14 @@ def _acpi_table(signature: bytes, revision: int, body: bytes) -> bytes:
 def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: Sequence[int]) -> bytes:
     """Return an ACPI SRAT that lists NUMA nodes in the order of their numbers.
 
-    apic_ids: of each node's processors. Linux numbers nodes as they appear, those of processors
-    first (drivers/acpi/numa/srat.c), and QEMU lists them by package. A node of memory only gets its
-    number by a processor that nobody is. node_bytes: the memory of each, laid out as QEMU's q35
-    machine does: one after the other, from 2 or 2.75 GiB on continued above 4 GiB. Source: ACPI
+    Args:
+        apic_ids: of each NUMA node's processors; empty for one with memory only.
+        node_bytes: memory of each NUMA node.
+
+    Linux numbers NUMA nodes as they appear, those of processors first (drivers/acpi/numa/srat.c),
+    and QEMU lists them by package. One with memory only gets its number by a processor that does
+    not exist (NOBODY). The memory is laid out as in QEMU's q35 machine, one NUMA node after the
+    other: where there are 2.75 GiB or more, what exceeds 2 GiB is above 4 GiB. Source: ACPI
     specification, section 5.2.16.
     """
     body = struct.pack("<IQ", 1, 0)
@@ -95,8 +104,9 @@ def affinity_table(apic_ids: Sequence[Sequence[int]], node_bytes: Sequence[int])
 
 
 def acpi_archive(tables: Mapping[str, bytes]) -> bytes:
-    """Return an archive of tables where Linux looks for replacements: before the initramfs,
-    uncompressed (Linux: admin-guide/acpi/initrd_table_override.rst)."""
+    """Return an archive of tables, by name, with which Linux replaces those of the firmware. It
+    belongs before the initramfs, uncompressed (Linux: admin-guide/acpi/initrd_table_override.rst).
+    """
     folders = ("kernel", "kernel/firmware", "kernel/firmware/acpi")
     members = [_entry(name, _FOLDER | 0o755) for name in folders]
     for name, table in tables.items():

@@ -1,8 +1,8 @@
 """The Linux kernel of virtual machines: find one, or fetch a package without installing it, and
 keep what a guest needs of it (the kernel itself and a few modules).
 
-The uncompressed kernel is started through the PVH entry (Xen's note in its ELF file),
-which saves seconds of decompression under emulation.
+Where the kernel has a PVH entry (Xen's note in its ELF file), it is kept uncompressed and started
+through that, which saves seconds of decompression under emulation.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from numalab.file_systems.room import cache_place, shortage
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
-# In the kernel's file names; what they need in turn is found from the modules.
+# Modules that each guest needs; modules that these need are read from their files.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
-# And those of a cluster, for its cards and for captures inside.
+# Modules of a cluster's nodes, for their network cards and for captures in a node.
 NETWORK_MODULES = ("virtio_net", "e1000", "af_packet")
-PREPARED_VERSION = 3  # of the folder's content
+PREPARED_VERSION = 3  # of the content of a kept kernel's folder
 FETCH_LIMIT_S = 900
 OTHER_KERNEL = (
     "Name a kernel with --guest-kernel FILE: a vmlinuz whose modules lie in "
@@ -47,9 +47,16 @@ OTHER_KERNEL = (
 
 @dataclass(frozen=True)
 class GuestKernel:
-    """image: what QEMU starts; modules: in the order in which they are loaded; network_modules:
-    after those, in a node of a cluster. network: which of NETWORK_MODULES it has, if only built
-    in."""
+    """A kept kernel.
+
+    Attributes:
+        version: its release, as `uname -r` prints it.
+        image: the file that QEMU starts.
+        is_pvh: whether the image is uncompressed and started through its PVH entry.
+        modules: files in the order in which they are loaded.
+        network_modules: the same, loaded after those in a node of a cluster.
+        network: which of NETWORK_MODULES it has, as modules or built in.
+    """
 
     version: str
     image: Path
@@ -60,7 +67,7 @@ class GuestKernel:
 
     @property
     def fingerprint(self) -> str:
-        """A name of the kernel's content: its folder's."""
+        """The name of its folder, which depends on all of its content."""
         return self.image.parent.name
 
 
@@ -68,7 +75,7 @@ class GuestKernel:
 
 
 def read_version(image: bytes) -> str | None:
-    """Return the release of a bzImage; None where this is none."""
+    """Return the release of a bzImage; None where the image is none or names none."""
     if len(image) < 0x260 or image[0x202:0x206] != b"HdrS":
         return None
     (offset,) = struct.unpack_from("<H", image, 0x20E)
@@ -86,7 +93,8 @@ def payload(image: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Decompress a kernel or a module. Raises NumalabError, UserError for LZ4 and LZO."""
+    """Decompress a kernel or a module; what is not compressed is returned as it is. Raises
+    NumalabError where data are damaged, and UserError for LZ4 and LZO."""
     try:
         if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
             return _first_stream(lzma.LZMADecompressor(), data)
@@ -115,8 +123,8 @@ def decompress(data: bytes) -> bytes:
 def _first_stream(
     reader: lzma.LZMADecompressor | zstandard.ZstdDecompressionObj, data: bytes
 ) -> bytes:
-    """Decompress the first stream of data; kernels have more behind it. Raises EOFError where it is
-    cut off."""
+    """Decompress the first stream of data; in kernels other data follow it. Raises EOFError where
+    the stream is cut off."""
     content = reader.decompress(data)
     if not reader.eof:
         raise EOFError("its end is missing")
@@ -143,7 +151,7 @@ def has_pvh_entry(image: bytes) -> bool:
 
 
 def module_name(path: str) -> str:
-    """Return the name that modules call each other by, from a file's path."""
+    """Return the name by which modules refer to each other, from a file's path."""
     return PurePosixPath(path).name.split(".ko")[0].replace("-", "_")
 
 
@@ -156,8 +164,8 @@ def dependencies(module: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Modules:
-    """Contents by name, each after those that it needs; drivers: which of NETWORK_MODULES there
-    are, if only built in."""
+    """The modules that guests need, and a cluster's nodes besides (network): contents by name, each
+    after those that it needs. drivers: which of NETWORK_MODULES there are, or are built in."""
 
     base: Mapping[str, bytes]
     network: Mapping[str, bytes]
@@ -167,8 +175,8 @@ class Modules:
 def find_modules(
     read: Callable[[str], bytes], files: Mapping[str, str], builtin: Sequence[str], version: str
 ) -> Modules:
-    """Return the modules that guests need; for the arguments see load_order. Raises UserError where
-    one is missing that every guest needs."""
+    """Return the modules that guests need; for arguments and errors see load_order. A module that
+    only a cluster needs may be missing."""
     base = load_order(read, files, builtin, version)
     network: dict[str, bytes] = {}
     found = []
@@ -191,11 +199,11 @@ def load_order(
     Args:
         read: returns the content of a path.
         files: paths by the module's name.
-        builtin: names of what the kernel has without modules.
+        builtin: names of the modules that are built into the kernel; they are left out.
         version: of the kernel, for messages.
         names: of the modules that are needed.
 
-    Raises UserError where one is missing.
+    Raises UserError where one is missing, and as `decompress` and `read`.
     """
     compiled_in = set(builtin)
     order: dict[str, bytes] = {}
@@ -227,7 +235,8 @@ def _prepare(
     image: bytes,
     modules: Modules,
 ) -> GuestKernel:
-    """Keep a kernel for later: unpacked, named by its content, renamed into place."""
+    """Keep a kernel in a folder of the store that is named by its content, and return it. Raises
+    NumalabError where it is damaged, and OSError where it can't be written."""
     unpacked = decompress(payload(image))
     is_pvh = has_pvh_entry(unpacked)
     content = unpacked if is_pvh else image
@@ -289,7 +298,8 @@ def _load(folder: Path) -> GuestKernel | None:
 
 
 def _modules_in(folder: Path, version: str) -> Modules:
-    """Return the modules that guests need, from a folder like /lib/modules/VERSION."""
+    """Return the modules that guests need, from a folder like /lib/modules/VERSION. Raises as
+    find_modules, and UserError where there is no such folder."""
     if not folder.is_dir():
         raise UserError(
             f"the modules of the kernel {version} are not there: {folder}. {OTHER_KERNEL}"
@@ -301,7 +311,8 @@ def _modules_in(folder: Path, version: str) -> Modules:
 
 
 def prepare_named(store: Path, path: Path) -> GuestKernel:
-    """Return the kernel that --guest-kernel names. Raises UserError."""
+    """Return the kernel that --guest-kernel names, kept in the store. Raises UserError where it or
+    its modules can't be used, and as _prepare."""
     try:
         image = path.read_bytes()
     except OSError as error:
@@ -319,7 +330,7 @@ def _version_key(name: str) -> tuple[int, ...]:
 
 
 def _installed(store: Path) -> GuestKernel | None:
-    """Return a kernel of this system that may be read and has what a guest needs; None: none
+    """Return the newest kernel in /boot that may be read and has what a guest needs; None: none
     has."""
     images = sorted(
         Path("/boot").glob("vmlinuz-*"), key=lambda path: _version_key(path.name), reverse=True
@@ -343,8 +354,8 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
-    """Return the packages to try, best first; each entry's packages belong together. lists: options
-    of apt for other package lists than the system's."""
+    """Return the packages to try, best first, in lists of packages that belong together; empty
+    where apt knows none. lists: options of apt for other package lists than the system's."""
     for meta in ("linux-image-amd64", "linux-image-generic"):
         shown = _run(["apt-cache", *lists, "depends", meta], cwd).stdout
         images = re.findall(r"Depends: (linux-image-\S+)", shown)
@@ -358,7 +369,8 @@ def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
 
 
 def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
-    """Read the kernel, the modules that guests may need, and lists from packages."""
+    """Return the contents of kernels, modules that guests may need and lists of built-in modules,
+    by their paths in the packages. Raises NumalabError and OSError."""
     kept: dict[str, bytes] = {}
     pattern = re.compile(
         r"(/boot/vmlinuz-[^/]+|/modules\.builtin|/kernel/(drivers/(virtio|char)|net/9p|fs)/.*"
@@ -401,15 +413,16 @@ NO_KERNEL = "there is no kernel to boot a virtual node with: "
 
 
 def _own_lists(folder: Path) -> list[str]:
-    """Return options by which apt keeps package lists below a folder, made here: container images
-    come without any."""
+    """Return options by which apt keeps package lists below a folder; what it needs there is made.
+    Container images come without lists."""
     (folder / "lists").mkdir()
     (folder / "cache").mkdir()
     return ["-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
 
 
 def _fetched(store: Path, progress: StepReport) -> GuestKernel:
-    """Download a kernel package, as any user may, and keep what is needed of it."""
+    """Download a kernel package, which takes no privileges, and keep what is needed of it. Raises
+    UserError, NumalabError and OSError."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         raise UserError(
             NO_KERNEL + "none in /boot can be read or has the 9p modules, and without apt none "
@@ -422,7 +435,7 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
         candidates = _package_names(folder, lists)
         if not candidates:
             progress("fetching package lists")
-            if os.geteuid() != 0:  # who may not write the system's has some for the moment
+            if os.geteuid() != 0:  # only root may update the system's
                 lists = _own_lists(folder)
             _run(["apt-get", *lists, "update"], folder)
             candidates = _package_names(folder, lists)
@@ -459,15 +472,16 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
 def find_kernel(
     store: Path, given: Path | None, progress: StepReport, installed: Path | None = None
 ) -> GuestKernel:
-    """Return the kernel that is given, else the newest kept one, else one of this system, else a
-    fetched one.
+    """Return the kernel that is given, else the newest kept one, else the newest usable one in
+    /boot, else a fetched one.
 
     Args:
         store: the user's folder of kept ones.
-        given: the file of --guest-kernel.
-        installed: a further folder of kept ones, which is only read.
+        given: the file of --guest-kernel; None: the option is not given.
+        installed: a further folder of kept ones, which is only read; None: there is none.
 
-    Raises UserError with what to do where there is none.
+    Raises UserError or NumalabError with what to do where there is none, and OSError where the
+    store can't be written.
     """
     if platform.machine() != "x86_64":
         raise UserError(
@@ -475,7 +489,7 @@ def find_kernel(
             f"{platform.machine()}"
         )
     if given is not None:
-        return prepare_named(store / "given", given)  # not to be everybody's from now on
+        return prepare_named(store / "given", given)  # apart: later calls without it don't use it
     stores = [store] if installed is None else [store, installed]
     folders = [path for folder in stores for path in folder.glob("[0-9]*") if path.is_dir()]
     for folder in sorted(folders, key=lambda path: _version_key(path.name), reverse=True):

@@ -1,8 +1,7 @@
-"""The network between the nodes of a cluster: the kit's relay (common/relay) and what it has
-counted.
+"""The network between the nodes of a cluster: the relay (common/relay) and what it has counted.
 
-The relay is a process of the host that carries the Ethernet frames of two to four nodes. What it
-counts nobody in a node can change: it sees what their network cards sent.
+The relay is a process of this machine that carries the Ethernet frames of two to four nodes. No
+program in a node can change its counts, which are of what the network cards sent.
 """
 
 from __future__ import annotations
@@ -26,21 +25,25 @@ from numalab.virtual.network import Node
 from numalab.virtual.qemu_process import GuestFailed, memory_file
 
 ANSWER_LIMIT_S = 30.0
-QUIET_MS = 100  # nothing has crossed for so long: what a job sent has come
+QUIET_MS = 100  # after so long without a frame, all that a job has sent has crossed
 QUIET_LIMIT_S = 10.0
-# Of what a card has sent, and the relay or the node has not yet taken: some ten frames, so that
-# few wait where nobody counts them.
+# For frames that a card has sent and the relay has not read yet, or the other way round: some ten,
+# so that few wait where they are not counted.
 SEND_BUFFER_BYTES = 32 * 1024
 
 
 @dataclass(frozen=True)
 class LinkTraffic:
-    """Of one direction of a node's link, since the relay was started.
+    """What has crossed one direction of a node's link, since the relay was started or between two
+    counts (subtract).
 
-    bytes count whole Ethernet frames with their header of 14 bytes, and without what a wire adds
-    (preamble, check sum and gap: 24 bytes per frame). tcp_payload_bytes: what TCP carried in
-    them, headers of IP and TCP left out; what was sent twice counts twice. tcp_frames: those that
-    carry such payload. largest_frame_bytes and most_bytes_in_100_ms are of all the time.
+    Attributes:
+        bytes: of whole Ethernet frames with their header of 14 bytes, without what a wire adds
+            (preamble, check sum and gap: 24 bytes per frame).
+        tcp_frames: frames that carry a payload of TCP over IPv4.
+        tcp_payload_bytes: that payload, without headers of IP and TCP; what is sent twice counts
+            twice.
+        largest_frame_bytes, most_bytes_in_100_ms: since the relay was started, always.
     """
 
     frames: int
@@ -52,12 +55,12 @@ class LinkTraffic:
 
     @property
     def peak_mbit_s(self) -> float:
-        """The highest rate within a tenth of a second."""
+        """The highest rate within a tenth of a second, in 10^6 bits per second."""
         return self.most_bytes_in_100_ms * 8 / 0.1 / 1e6
 
     def subtract(self, earlier: LinkTraffic) -> LinkTraffic:
-        """Return what has crossed since then. The largest frame and the peak stay those of all the
-        time."""
+        """Return what has crossed since an earlier count; the largest frame and the peak stay those
+        since the relay was started."""
         return LinkTraffic(
             self.frames - earlier.frames,
             self.bytes - earlier.bytes,
@@ -70,8 +73,8 @@ class LinkTraffic:
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """Of a node's link: what its network card sent, and what was given to it. dropped_frames: of
-    its own that were no Ethernet frames, or too large; none where all is well."""
+    """What a node's network card has sent and received. dropped_frames: those that it sent and that
+    were no Ethernet frames, too large, or for no node of the cluster."""
 
     sent: LinkTraffic
     received: LinkTraffic
@@ -80,12 +83,12 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class Counts:
-    """Of all nodes, node1 first."""
+    """The counts of all nodes, node1 first."""
 
     nodes: tuple[NodeCounts, ...]
 
     def subtract(self, earlier: Counts) -> Counts:
-        """Return what has crossed since then: of a job, where `earlier` was read before it."""
+        """Return what has crossed since an earlier count."""
         return Counts(tuple(
             NodeCounts(
                 now.sent.subtract(then.sent),
@@ -100,8 +103,8 @@ class Counts:
 
 
 def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
-    """Make an empty file for each node, for what crosses its link, and return them. Raises
-    UserError."""
+    """Make an empty file for each node in a folder, which is made if need be, and return the files
+    in the nodes' order. Raises UserError where that can't be done."""
     files = [folder / f"{node.name}.pcap" for node in nodes]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,13 +116,14 @@ def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
 
 
 class Relay(contextlib.AbstractContextManager["Relay"]):
-    """The switch, running. links: QEMU's ends, one per node; whoever starts QEMU closes them
-    after."""
+    """The running relay. As a context manager it is closed at the end. links: QEMU's ends, one per
+    node; close_links() closes them once QEMU has inherited them."""
 
     def __init__(
         self, program: Path, nodes: Sequence[Node], rate_bytes_per_s: int, captures: Sequence[Path]
     ) -> None:
-        """captures: one file per node, or none. Raises NumalabError."""
+        """Start the relay. rate_bytes_per_s: of each direction of each link; captures: one file per
+        node, or none. Raises NumalabError or OSError where it can't be started."""
         self.links: list[socket.socket] = []
         inherited: list[int] = []
         self._errors = memory_file("relay")
@@ -165,8 +169,8 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                     stream.close()
 
     def fileno(self) -> int:
-        """Return a descriptor that is readable once the relay has ended, as it never does
-        itself."""
+        """Return the descriptor of the relay's output: but for answers to ask() it is readable only
+        once the relay has ended, which it does not do by itself."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
@@ -178,7 +182,8 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         )
 
     def ask(self) -> Any:
-        """Return its counts at this moment (common/relay/relay.h). Raises GuestFailed."""
+        """Return the relay's counts at this moment, as it prints them (common/relay/relay.h).
+        Raises GuestFailed where it has ended, does not answer, or can't write a capture."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(b"\n")
@@ -200,8 +205,8 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         return answer
 
     def counts(self) -> Counts:
-        """Return what has crossed, once nothing has for QUIET_MS, or after QUIET_LIMIT_S. Raises
-        GuestFailed."""
+        """Return the counts once nothing has crossed for QUIET_MS and no frame waits, at the latest
+        after QUIET_LIMIT_S. Raises GuestFailed."""
         deadline = time.monotonic() + QUIET_LIMIT_S
         while True:
             answer = self.ask()
@@ -212,7 +217,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
 
 
 def counts_of(answer: Json) -> Counts:
-    """Read an answer of the relay."""
+    """Return the counts in an answer of the relay."""
     return Counts(tuple(
         NodeCounts(LinkTraffic(**one["sent"]), LinkTraffic(**one["received"]),
         one["dropped_frames"]) for one in answer["nodes"]

@@ -1,5 +1,5 @@
-"""What virtual machines depend on in this machine: whether KVM is worth using, the rate of the time
-stamp counter, and where kernels and snapshots are kept."""
+"""What virtual machines need of this machine: whether KVM is worth using, the rate of the time
+stamp counter, and the folder of Linux kernels and snapshots."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PROBE_LIMIT_S = 30
 
 
 def cache_folder() -> Path:
-    """Return the folder, made if need be, of what can be made again, for all copies of numalab.
-    Raises UserError."""
+    """Return the folder of what can be made again, which all copies of numalab share; it is made if
+    need be. Raises UserError where it can't be."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         folder = Path(base).expanduser().absolute() / "numalab"
@@ -32,8 +32,8 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class LocalMachine:
-    """What the probe found. tsc_khz: rate of the time stamp counter, 0: unknown; kvm: whether KVM
-    runs code at a useful speed; why: the observation that says so."""
+    """What the probe finds. tsc_khz: rate of the time stamp counter, 0: unknown; kvm: whether KVM
+    runs code at a useful speed; why: what was observed that decides this."""
 
     tsc_khz: int
     kvm: bool
@@ -48,7 +48,7 @@ def _boot_id() -> str:
 
 
 def _kvm_access() -> str:
-    """Return a text that changes when permission for /dev/kvm is given or taken away."""
+    """Return a text that changes when access to /dev/kvm is given or taken away."""
     try:
         status = Path("/dev/kvm").stat()
     except OSError:
@@ -58,8 +58,10 @@ def _kvm_access() -> str:
 
 
 def examine(probe: Path, cache: Path) -> LocalMachine:
-    """Return what the probe finds, kept until this machine boots again or access to /dev/kvm
-    changes. Raises NumalabError."""
+    """Return what the probe (common/guest/probe_host.c) finds, kept in a file of the cache, a
+    folder, until this machine boots again or access to /dev/kvm changes. After PROBE_LIMIT_S KVM
+    counts as useless, and nothing is kept. Raises NumalabError where the probe can't be run, and
+    OSError where the file can't be written."""
     kept = cache / "host.json"
     now = {"boot_id": _boot_id(), "kvm_access": _kvm_access()}
     try:

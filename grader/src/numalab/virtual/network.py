@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INTERFACE = "eth0"
-NODE_NAMES_FILE = "/etc/numalab-nodes"  # of the nodes' names, as MPI's launchers read it
-REMOTE = "/numalab-remote"  # common/guest/remote.h
-REMOTE_APART = "/numalab/apart"  # the same
-FINALIZE = "/numalab-finalize.so"  # common/guest/finalize.c
+# Paths in a node: of the nodes' names, as MPI's launchers read them; of the program that starts a
+# command on another node and the words by which such commands are isolated (guest/remote.h); and of
+# the library that MPI programs need (guest/finalize.c).
+NODE_NAMES_FILE = "/etc/numalab-nodes"
+REMOTE = "/numalab-remote"
+REMOTE_APART = "/numalab/apart"
+FINALIZE = "/numalab-finalize.so"
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a cluster, numbered from 1; nodes: how many there are."""
+    """A node of a cluster. number: from 1 on; nodes: how many the cluster has."""
 
     number: int
     nodes: int
@@ -28,7 +31,7 @@ class Node:
 
     @property
     def ethernet(self) -> str:
-        """The address by which the relay knows it (common/relay/frame.h)."""
+        """The address of its network card, by which the relay knows it (common/relay/frame.h)."""
         return f"52:54:00:6e:6c:{self.number:02x}"
 
     @property
@@ -41,16 +44,16 @@ def all_nodes(nodes: int) -> list[Node]:
 
 
 def address_table(node: Node) -> str:
-    """Return /etc/hosts of a node: under its own name it is known by its address on the link, since
-    an MPI launcher tells that name to the others."""
+    """Return the content of /etc/hosts of a node. Its own name has its address on the link, too,
+    since an MPI launcher passes that name to the other nodes."""
     lines = ["127.0.0.1 localhost", *(f"{one.ip} {one.name}" for one in all_nodes(node.nodes))]
     return "\n".join(lines) + "\n"
 
 
 def mpi_environment() -> dict[str, str]:
-    """Return variables by which Hydra starts ranks on all nodes, and MPICH's UCX uses the link: TCP
-    on the card, memory within a node. Left to itself UCX takes the loopback device for one that
-    leads to the others."""
+    """Return variables by which Hydra starts ranks on all nodes, and MPICH's UCX uses TCP on the
+    network card between nodes and shared memory within one. By default UCX would take the loopback
+    device for a way to other nodes."""
     return {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": REMOTE,

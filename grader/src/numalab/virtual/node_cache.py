@@ -1,5 +1,5 @@
-"""What describe_node reports on a virtual machine that is booted for nothing else, kept so that it
-is booted once: by all that the guest is made of, as snapshots are, and by that program."""
+"""What describe_node reports on a virtual machine that is booted only to be described. It is kept
+in a file named by all that the guest depends on, as snapshots are, and by describe_node itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from numalab.virtual.plan import GuestOptions, build_programs, make_plan
 from numalab.virtual.qemu_process import find_qemu
 from numalab.words import StepReport
 
-MOST_KEPT = 1000  # of a few KiB each
+MOST_KEPT = 1000  # files of a few KiB each
 
 
 def kept_folder() -> Path:
@@ -28,8 +28,9 @@ def kept_folder() -> Path:
 
 
 def described_node(installation: Installation, machine: Machine, progress: StepReport) -> Json:
-    """Return what describe_node reports on the whole machine. The caller holds the build folder's
-    lock. Raises UserError and NumalabError where it can't be booted."""
+    """Return what describe_node reports on the whole machine, booted only where that is not kept.
+    The caller holds the build folder's lock. Raises UserError, NumalabError and OSError where the
+    machine can't be booted."""
     program = find_qemu()
     build_programs(installation)
     system = guest_sandbox.folders_for([installation.describe_node], hidden_folders(installation))
@@ -48,10 +49,10 @@ def described_node(installation: Installation, machine: Machine, progress: StepR
         with boot(plan, store, progress) as guest:
             node = VirtualPlace(installation, machine, guest, options).node
     except PlaceLost:
-        # Lost on the way; a state that was kept may be why.
+        # A snapshot that is damaged may be why; so this boot uses none.
         with boot(plan, None, progress) as guest:
             node = VirtualPlace(installation, machine, guest, options).node
-    with suppress(OSError):  # a full disk costs a boot, and nothing else
+    with suppress(OSError):  # a full disk costs another boot, and nothing else
         kept.parent.mkdir(exist_ok=True)
         write_json(kept, node)
         _tidy(kept.parent)

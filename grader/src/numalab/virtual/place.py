@@ -1,5 +1,5 @@
-"""Virtual nodes as places where evidence is gathered. One guest per machine serves all labs
-and both languages of a call."""
+"""Virtual machines as places where evidence is gathered. One guest per machine serves all labs
+and both languages of a command."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from numalab.virtual.plan import (
 from numalab.virtual.qemu_process import GuestEnded, GuestFailed, find_qemu
 from numalab.words import StepReport
 
-# Emulation, times the threads that share a core of the host.
+# Of emulation, times the guest's threads that share a core of this machine.
 SLOWNESS = 8.0
 PROGRAM_LIMIT_S = 1800.0
 
 
 class PlaceLost(NumalabError):
-    """The guest has gone or hangs; another boot may help."""
+    """The guest has ended or hangs; another boot may help."""
 
 
 class NodeEnded(PlaceLost):
-    """The guest has gone by its own doing. command: what ran there."""
+    """The guest itself brought its end about. command: what ran in it."""
 
     def __init__(self, message: str, command: Sequence[str]) -> None:
         super().__init__(message)
@@ -50,12 +50,14 @@ class NodeEnded(PlaceLost):
 
 
 class VirtualPlace:
-    """A running virtual machine where programs of numalab run.
+    """A running virtual machine where programs of numalab run: a Place (harness/monitor.py).
 
     Attributes:
-        node: what describe_node reports there.
+        name: the machine's.
+        node: what describe_node reports in the guest.
         machine: the gallery's machine and how it runs, as records have it.
-        monitor_options: options by which the monitor isolates workers there.
+        monitor_options: options by which the monitor isolates workers in the guest.
+        controls: runs of controls by name, kept for all gradings on this machine.
     """
 
     slowness = SLOWNESS
@@ -95,7 +97,7 @@ class VirtualPlace:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The part of this process's environment that programs get there."""
+        """The part of this process's environment that programs in the guest get."""
         return guest_sandbox.environment_for(shell_variables.observer_environment(), self._visible)
 
     def job_words(self, results: str) -> list[str]:
@@ -103,8 +105,9 @@ class VirtualPlace:
         return guest_sandbox.job_words(self._sight, results)
 
     def boot_cluster(self, progress: StepReport) -> Cluster:
-        """Boot two nodes like this one, with a link between them, for one job. They have the
-        folders that this one has, and no programs. Raises UserError and NumalabError."""
+        """Boot two nodes like this machine, with a link between them, for one job; the caller
+        closes the cluster. They have the folders that this machine has, and hold no programs.
+        Raises UserError, NumalabError and OSError."""
         if not programs_are_built(self._installation, is_cluster=True):
             build_programs(self._installation, is_cluster=True)
         return boot_cluster(
@@ -119,10 +122,13 @@ class VirtualPlace:
 
     @property
     def note(self) -> str:
-        """What is smaller than in the machine, as a text."""
+        """What of the machine is smaller in the guest, as a text."""
         return scaling_note(self._guest.plan.machine, self._guest.plan.node_memory_mib)
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
+        """Run a program to its end, as Place has it; the guest is paused before and after. Raises
+        Interrupted, NodeEnded, PlaceLost, NumalabError (it can't be run, or takes more than
+        PROGRAM_LIMIT_S), and OSError where a program can't be read."""
         output, errors = bytearray(), bytearray()
         there = guest_sandbox.command_for(command, self._visible, self._hidden)
         self._guest.resume()
@@ -142,7 +148,7 @@ class VirtualPlace:
             raise NodeEnded(str(error), command) from error
         except GuestFailed as error:
             raise PlaceLost(str(error)) from error
-        # Idle processors tick, and this node may be timing something next.
+        # Idle processors of a guest take time, and this machine may be timing something next.
         self._guest.pause()
         if ended is None:
             raise NumalabError(f"{command[0]} did not end on {self.name} in {PROGRAM_LIMIT_S:g} s")
@@ -158,9 +164,8 @@ class VirtualPlace:
 
 
 class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
-    """The virtual machines of one command, each booted once; they end at the block's end.
-
-    The caller holds the build folder's lock.
+    """The virtual machines of one command, each booted at its first use; they end at the end of the
+    `with` block. The caller holds the build folder's lock.
     """
 
     def __init__(self, installation: Installation, options: GuestOptions) -> None:
@@ -176,8 +181,9 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
             place.close()
 
     def get(self, machine: Machine, programs: Sequence[Path], progress: StepReport) -> VirtualPlace:
-        """Return the machine's place, booted if need be. programs: what will run there, for their
-        libraries. Raises UserError or NumalabError, the same again until drop()."""
+        """Return the machine's place, booted if need be. programs: what will run there; the guest
+        gets the folders of their libraries. Raises UserError or NumalabError where it can't be
+        booted, and the same error again until drop()."""
         if machine.name in self._trouble:
             raise self._trouble[machine.name]
         if machine.name not in self._places:
@@ -186,7 +192,7 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
             except (UserError, NumalabError) as error:
                 self._trouble[machine.name] = error
                 raise
-            except OSError as error:  # of the cache folder, most often
+            except OSError as error:  # from the cache folder, most often
                 told = NumalabError(f"{machine.name} can't be booted: {reason_of(error)}")
                 self._trouble[machine.name] = told
                 raise told from error
@@ -196,8 +202,8 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         return self._places[machine.name]
 
     def drop(self, name: str) -> None:
-        """End a machine's guest and forget its errors and its snapshot; the next get() boots it
-        anew."""
+        """End a machine's guest and forget its error; from now on get() boots it without a
+        snapshot. name: may be of a machine that has not run."""
         self._trouble.pop(name, None)
         place = self._places.pop(name, None)
         if place is not None:
@@ -205,11 +211,12 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         self._is_fresh.add(name)
 
     def note(self, name: str) -> str:
-        """Return how the guest differs from the machine that it stands for."""
+        """Return what of a machine is smaller in its guest, as a text. Raises KeyError where it has
+        not run."""
         return self._notes[name]
 
     def numa_nodes(self) -> dict[str, int]:
-        """Return the number of NUMA nodes of each machine that has run."""
+        """Return the number of usable NUMA nodes of each machine that has run, by its name."""
         return dict(self._numa_nodes)
 
     def _boot(

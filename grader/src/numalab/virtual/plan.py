@@ -1,5 +1,5 @@
-"""Decide what a virtual machine is started from: how many cores and how much memory this machine
-can carry, and which folders are mounted."""
+"""Choose what a virtual machine is started from: as many cores and as much memory as this machine
+can carry, and the folders to mount."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from numalab.virtual.qemu_process import find_qemu
 from numalab.words import StepReport, count
 
 NODE_MEMORY_MIB = 256
-LEAST_NODE_MEMORY_MIB = 160  # the first node holds the kernel as well
+LEAST_NODE_MEMORY_MIB = 160  # the first NUMA node holds Linux as well
 MEMORY_STEP_MIB = 32
 QEMU_MEMORY_MIB = 300  # of QEMU itself, with its translated code
-MOST_MEMORY_SHARE = 0.8  # of the host's free memory
+MOST_MEMORY_SHARE = 0.8  # of this machine's free memory
 
-# PUs of the guest for each core of the host. Under emulation each PU costs time to boot
-# and threads share the host's cores; under KVM only the latter.
+# The most PUs of guests for each core of this machine. Under emulation each PU takes time to boot,
+# and threads share the cores; under KVM they only share them.
 PUS_PER_CORE: dict[qemu.Accelerator, int] = {"tcg": 4, "kvm": 16}
-LEAST_CORES_PER_NODE = 2  # so that a node is more than one core
+LEAST_CORES_PER_NODE = 2  # so that a NUMA node is more than one core
 
 
 @dataclass(frozen=True)
 class GuestOptions:
-    """A user's options; None: as this machine can carry it."""
+    """A user's options for a guest. None: as many cores and as much memory, up to NODE_MEMORY_MIB,
+    as this machine can carry; the kernel that find_kernel chooses; for a boot a minute and two
+    seconds for each PU of all guests. full: all cores of the machine."""
 
     cores_per_node: int | None = None
     full: bool = False
@@ -51,8 +53,9 @@ def scale(
     accelerator: qemu.Accelerator,
     copies: int = 1,
 ) -> Machine:
-    """Return as much of the machine as this one can carry, or as the options say. copies: how many
-    of it run at a time, as a cluster's nodes do. Raises UserError."""
+    """Return as much of a machine as this one can carry, or as the options say; one made from a
+    seed is returned whole. local_cores: that may be used; copies: how many guests run at a time, as
+    a cluster's nodes do. Raises UserError where options can't be met or nothing can be booted."""
     if machine.seed is not None and options.cores_per_node is not None:
         raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
     if machine.seed is not None:
@@ -99,13 +102,15 @@ def bootable(machine: Machine) -> Machine:
 def largest_with(
     machine: Machine, least: int, most: int, fits: Callable[[Machine], bool]
 ) -> Machine:
-    """Return it with as many cores per NUMA node, from least to most, as fit; else with least."""
+    """Return the machine with as many cores per NUMA node, from least to most, as fit; with least
+    where not even these fit. fits: not true for more cores where it is false for fewer."""
     sizes = range(least, most + 1)
     fitting = bisect_left(sizes, True, key=lambda cores: not fits(machine.scaled(cores)))
     return machine.scaled(least + max(fitting - 1, 0))
 
 
 def free_memory_mib() -> int:
+    """Return the memory that Linux reports as available; 0 where it reports none."""
     for text in Path("/proc/meminfo").read_text().splitlines():
         if text.startswith("MemAvailable:"):
             return int(text.split()[1]) // 1024
@@ -113,8 +118,9 @@ def free_memory_mib() -> int:
 
 
 def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int = 1) -> int:
-    """Return the memory of each NUMA node of each guest. copies: how many guests. Raises UserError
-    where this machine has too little."""
+    """Return the memory of each NUMA node of a guest; of a machine made from a seed, the smallest.
+    free_mib: of this machine; copies: how many guests run at a time. Raises UserError where this
+    machine has too little, or an option can't be met."""
     nodes = sum(node.memory_mb != 0 for node in machine.numa_nodes)
     if machine.seed is not None:
         return _own_memory_mib(machine, options, free_mib, copies)
@@ -139,7 +145,8 @@ def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copi
 
 
 def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int) -> int:
-    """Return the memory of a seeded machine's smallest NUMA node: each has that of the machine."""
+    """Return the memory of the smallest NUMA node of a machine made from a seed. Raises as
+    node_memory_mib."""
     if options.node_memory_mib is not None:
         raise UserError(
             f"--node-memory: {machine.name} has memory of its own in each NUMA node; leave the "
@@ -164,7 +171,7 @@ def _more_than(free_mib: int) -> str:
 
 
 def scaling_note(machine: Machine, memory_mib: int) -> str:
-    """Say what of the machine is smaller in the guest."""
+    """Return a text on what of a machine is smaller in its guest. memory_mib: of each NUMA node."""
     if machine.seed is not None:
         return f"{machine.name}, whole, with the memory of its own"
     notes = []
@@ -183,12 +190,12 @@ def scaling_note(machine: Machine, memory_mib: int) -> str:
     return said + other_processors(machine.architecture)
 
 
-# ---- programs of the kit ---------------------------------------------------------------
+# ---- programs of numalab ---------------------------------------------------------------
 
 
 def programs_are_built(installation: Installation, is_cluster: bool = False) -> bool:
-    """Tell whether the guest's first process, the probe and what becomes a worker are there and up
-    to date; for a cluster the relay, too."""
+    """Tell whether numalab's programs for guests are built and up to date. is_cluster: also those
+    that only a cluster needs."""
     common = installation.root / "common"
     sources = [
         *(common / "guest").iterdir(), *(common / "confine").iterdir(), *common.glob("*.[ch]"),
@@ -207,19 +214,20 @@ def _programs_for_guests(installation: Installation, is_cluster: bool) -> tuple[
 
 
 def build_programs(installation: Installation, is_cluster: bool = False) -> None:
-    """Build these programs; the caller holds the build folder's lock. Raises NumalabError."""
+    """Build numalab's programs for guests. The caller holds the build folder's lock. Raises
+    NumalabError. is_cluster: also those that only a cluster needs."""
     configure(installation)
     programs = _programs_for_guests(installation, is_cluster)
     build_targets(installation, [program.stem for program in programs])
     for program in programs:
-        program.touch()  # one may be older than a source of the other
+        program.touch()  # else one that was up to date may be older than another one's sources
 
 
 # ---- what the guest sees -----------------------------------------------------------------
 
 
 def toolchain_folders() -> list[Path]:
-    """Return the folders of programs and libraries; links of the root folder lead into these."""
+    """Return the folders of programs and libraries; links in the root folder lead into them."""
     names = ("usr", "opt", "bin", "sbin", "lib", "lib32", "lib64")
     folders = [Path("/") / name for name in names]
     return [
@@ -242,8 +250,9 @@ def is_under(path: Path, folders: Iterable[Path]) -> bool:
 
 
 def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
-    """Return the shares without those within another one, parents first. Raises UserError where
-    they are too many, or have a home folder in them."""
+    """Return the shares, parents first, without those within another one that is mounted alike; of
+    two with one path the writable one stays. Raises UserError where they are more than qemu.SHARES,
+    or one is or contains the user's home folder."""
     kept: list[Share] = []
     for share in sorted(shares, key=lambda s: (len(s.path.parts), not s.writable)):
         if share.path in [other.path for other in kept]:
@@ -276,16 +285,16 @@ def make_plan(
     copies: int = 1,
     card: qemu.Card | None = None,
 ) -> tuple[GuestPlan, snapshots.Store | None]:
-    """Return the plan for a guest, and the store of its snapshots, None where none are kept.
+    """Return the plan for a guest, and the store of its snapshots; None: none are used, by option
+    or since KVM boots as fast. Programs for guests have been built.
 
     Args:
         shares: folders of this machine to mount.
-        system: folders of programs and libraries; None: all that may have some.
+        system: folders of programs and libraries to mount, too; None: toolchain_folders().
         copies: how many such guests a cluster has.
         card: their network card; None: no cluster.
 
-    Programs for guests have been built. Raises UserError and NumalabError with what to do, before
-    anything is started.
+    Raises UserError and NumalabError with what to do, and OSError, before any guest is started.
     """
     find_qemu()
     system = toolchain_folders() if system is None else system

@@ -1,7 +1,7 @@
 """QEMU's command line for a machine of the gallery. Pure functions.
 
-Every package of the guest has room for the same shape, dies x cores x threads; where the machine
-has fewer, the slot stays empty. A die is a group of cores with one L3 cache, since QEMU gives each
+Every package of the guest has slots for the same shape, dies x cores x threads; where the machine
+has fewer PUs, slots stay empty. A die is a group of cores with one L3 cache, since QEMU gives each
 die one; what a program reads from CPUID has no dies.
 """
 
@@ -26,20 +26,20 @@ Card = Literal["virtio-net", "e1000"]
 
 @dataclass(frozen=True)
 class CardKind:
-    """device: as QEMU's option has it; module: of Linux's."""
+    """A kind of network card. device: for QEMU's option; module: Linux's driver."""
 
     device: str
     module: str
 
 
-# Network cards of a cluster's nodes. A card that is woken would tell everybody of its address,
-# which nobody has asked for (guest_announce).
+# Network cards of a cluster's nodes. Without guest_announce=off a card would send its address to
+# all others once its node is woken from a snapshot.
 CARDS: dict[Card, CardKind] = {
     "virtio-net": CardKind("virtio-net-pci,guest_announce=off", "virtio_net"),
     "e1000": CardKind("e1000", "e1000"),
 }
 
-# 0xFF means all, and more bits need an x2APIC and an interrupt remapper.
+# 0xFF means all processors, and more bits need an x2APIC and an interrupt remapper.
 HIGHEST_APIC_ID = 0xFE
 FLAT_PUS = 8  # Linux: arch/x86/kernel/apic/apic_flat_64.c
 MOST_NODES = 128  # QEMU's MAX_NODES
@@ -48,17 +48,17 @@ SHARES = 8  # 9p devices; a snapshot fits only the devices that it was taken wit
 PORT = "numalab"
 
 # Intel's, since AMD's models show hardware threads as cores of their own. TCG has no
-# AVX-512, and Linux no use for it here. level: the last of CPUID's leaves, below 0x1F, in which
-# QEMU would announce its dies. No processor of the gallery announces any (machines/cpuid.py), and
-# an OpenMP runtime that found some would take them for more than the real one knows.
+# AVX-512. level: the last of CPUID's leaves, below 0x1F, in which QEMU would announce its dies. No
+# processor of the gallery announces any (machines/announced.py), and an OpenMP runtime that found
+# some would know more of the machine than it does on the real one.
 PROCESSOR_TYPE = "max"
 PROCESSOR_MODEL = f"{PROCESSOR_TYPE},vendor=GenuineIntel,family=6,model=85,stepping=7,level=0xd"
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where a PU is, in the terms of QEMU's options: die of the package (a socket there), core of
-    the die."""
+    """Where a PU is, as QEMU's options number it: package (QEMU's socket), die of the package, core
+    of the die, and hardware thread of the core."""
 
     package: int
     die: int
@@ -68,13 +68,15 @@ class Position:
 
 @dataclass(frozen=True)
 class ApicLayout:
+    """The slots of a guest: of each package the same dies, and so on."""
+
     packages: int
     dies: int
     cores: int  # of a die
     threads: int
 
     def apic_id(self, position: Position) -> int:
-        """Return the APIC id of a position: its fields are whole bits wide."""
+        """Return the APIC id of a position, in which each of its numbers takes whole bits."""
         number = position.package
         for part, count in (
             (position.die, self.dies), (position.core, self.cores), (position.thread, self.threads)
@@ -88,13 +90,13 @@ def _populated(machine: Machine, package: int) -> list[NumaNode]:
 
 
 def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
-    """Return the cores of a package by die, which is by L3 cache."""
+    """Return the cores of each die of a package: a group of cores that share an L3."""
     return [group for node in _populated(machine, package) for group in node.core_groups]
 
 
 def apic_layout(machine: Machine) -> ApicLayout:
-    """Return a layout with room for the PUs of the machine. Each of several dies of a package has
-    room for two PUs or more: Linux takes a processor that announces one PU for a package of its
+    """Return a layout with slots for all PUs of a machine. Where packages have several dies, each
+    die has two slots or more: Linux takes a processor that announces one PU for a package of its
     own."""
     by_package = [_dies(machine, package) for package in range(machine.packages)]
     dies = max(map(len, by_package))
@@ -130,8 +132,8 @@ def apic_ids(machine: Machine) -> list[int]:
 
 
 def _empty_slots(machine: Machine) -> dict[Position, int]:
-    """Return the positions without a PU, as of a processor that is sold with fewer cores than its
-    dies have, and the NUMA node that would have it."""
+    """Return the slots without a PU, as in a processor that is sold with fewer cores than its dies
+    have, and for each the NUMA node that it is counted to."""
     shape, taken = apic_layout(machine), set(positions(machine).values())
     found: dict[Position, int] = {}
     for package in range(machine.packages):
@@ -147,44 +149,47 @@ def _empty_slots(machine: Machine) -> dict[Position, int]:
 
 
 def processor_numbers(machine: Machine) -> list[int]:
-    """Return ACPI's numbers of the PUs, in the order of Linux's: the rank among all slots in the
-    order of their APIC ids, as QEMU's own tables have it."""
+    """Return the ACPI number of each PU, in the order of Linux's numbers: its rank among the APIC
+    ids of all slots, as in QEMU's own tables."""
     shape, ids = apic_layout(machine), apic_ids(machine)
     slots = sorted([*ids, *(shape.apic_id(slot) for slot in _empty_slots(machine))])
     return [slots.index(apic_id) for apic_id in ids]
 
 
 def lists_nodes_in_order(machine: Machine) -> bool:
-    """Tell whether QEMU's tables, which go by package and end with memory, have the NUMA nodes in
-    the order of their numbers."""
+    """Tell whether QEMU's tables have the NUMA nodes in the order of their numbers: they are by
+    package, and those with memory only come last."""
     nodes = [n.number for p in range(machine.packages) for n in _populated(machine, p)]
     nodes += [node.number for node in machine.numa_nodes if not node.cores]
     return nodes == sorted(nodes)
 
 
 def apic_ids_of_nodes(machine: Machine) -> list[list[int]]:
+    """Return the APIC ids of each NUMA node's PUs; empty for one with memory only."""
     ids = apic_ids(machine)
     return [[ids[pu] for pu in node.pus] for node in machine.numa_nodes]
 
 
 def needs_physical_ids(machine: Machine) -> bool:
-    """Tell whether Linux may not send interrupts by logical ids, as it does with 8 processors or
-    fewer: emulated QEMU looks for their targets in the order of APIC ids up to the first one that
-    nobody has (hw/intc/apic.c, apic_get_delivery_bitmask). Those behind it wake up seconds late."""
+    """Tell whether Linux has to send interrupts by physical ids. With FLAT_PUS processors or fewer
+    it sends them by logical ids, and QEMU then finds targets only up to the first APIC id that no
+    processor has (hw/intc/apic.c, apic_get_delivery_bitmask): those behind it wake up seconds
+    late."""
     return machine.pus <= FLAT_PUS and bool(_empty_slots(machine))
 
 
 def kernel_command_line(
     accelerator: Accelerator, tsc_khz: int, is_by_physical_ids: bool = False
 ) -> str:
-    """Return Linux's command line.
+    """Return Linux's command line. tsc_khz: rate of the time stamp counter; 0: unknown;
+    is_by_physical_ids: what needs_physical_ids returns.
 
-    console: for what goes wrong; idle=halt and no checks of the clock: they cost much under
-    emulation; numa_balancing: it would move pages while they are observed.
+    Its console is for errors. Balancing is off, since it would move pages while they are observed.
+    Under emulation waiting in a loop and checks of the clock, which cost much, are off, too.
 
-    maxcpus=1: the guest brings its other processors up itself, once it has booted. While it
-    boots Linux patches its own code; before QEMU 8.1 a processor that translates such a
-    place just then may keep what is no longer there, and all of them hang there for ever.
+    maxcpus=1, under emulation: the guest's first process starts the other processors, once Linux
+    has booted. While it boots it patches its own code; before QEMU 8.1 a processor that translates
+    such a place just then may keep the old code, and all processors hang in it for ever.
     """
     words = [
         "console=ttyS0", "quiet", "panic=-1", "mitigations=off", "no_timer_check",
@@ -193,7 +198,7 @@ def kernel_command_line(
     if accelerator == "tcg":
         words += ["tsc=reliable", "idle=halt"]
         if tsc_khz:
-            # Loops per jiffy at 250 Hz, instead of measuring it while others run.
+            # Loops per jiffy at 250 Hz, which Linux would else measure while other processes run.
             words += [f"tsc_early_khz={tsc_khz}", f"lpj={4 * tsc_khz}"]
         words.append("maxcpus=1")
         if is_by_physical_ids:
@@ -203,8 +208,8 @@ def kernel_command_line(
 
 @dataclass(frozen=True)
 class Devices:
-    """File descriptors that QEMU inherits, and the folders that it shares with the guest: (folder,
-    whether the guest may write to it), at most SHARES. link: of a cluster's node."""
+    """File descriptors that QEMU inherits, and shares: the folders that the guest gets, at most
+    SHARES, and whether it may write to them. link: of a cluster's node, else None."""
 
     initrd: int
     channel: int
@@ -214,23 +219,24 @@ class Devices:
 
 
 def share_tag(number: int) -> str:
+    """Return the 9p mount tag of a share, by its index."""
     return f"share{number}"
 
 
 def _comma(path: str) -> str:
-    """Write a path with QEMU's form of a comma within an option."""
+    """Return a path with its commas escaped for an option of QEMU."""
     return path.replace(",", ",,")
 
 
 def _where(machine: Machine, position: Position) -> str:
-    """Return a position as QEMU's options have it; with a single die QEMU refuses its number."""
+    """Return a position in the form of QEMU's options; a single die's number would be refused."""
     die = f"die-id={position.die}," if apic_layout(machine).dies > 1 else ""
     return f"socket-id={position.package},{die}core-id={position.core},thread-id={position.thread}"
 
 
 def _processor_options(machine: Machine) -> list[str]:
-    """Return the options of processors: all slots filled, or PU 0 and then each, since QEMU itself
-    would fill the first slots."""
+    """Return the options of processors. Where slots stay empty, each PU but PU 0 has an option,
+    since QEMU itself would fill the first slots."""
     shape = apic_layout(machine)
     layout = (
         f"sockets={shape.packages},dies={shape.dies},cores={shape.cores},threads={shape.threads}"
@@ -246,13 +252,14 @@ def _processor_options(machine: Machine) -> list[str]:
 
 
 def has_hmat(machine: Machine) -> bool:
-    """Tell whether ACPI announces how fast memory is: of all or of none (machine_file.py)."""
+    """Tell whether firmware announces the bandwidth of memory (ACPI's HMAT), which a machine's file
+    gives for all NUMA nodes or for none."""
     return machine.numa_nodes[0].peak_gb_s is not None
 
 
 def _initiator(machine: Machine, node: NumaNode) -> int:
-    """Return the NUMA node with processors that a memory is attached to: its own, or one of its
-    package, over which memories without processors are spread in order."""
+    """Return the number of the NUMA node with cores that a memory is attached to: its own, or one
+    of its package; NUMA nodes with memory only are spread over these in order."""
     if node.cores:
         return node.number
     memories = [n for n in machine.nodes_of(node.package) if not n.cores]
@@ -261,8 +268,8 @@ def _initiator(machine: Machine, node: NumaNode) -> int:
 
 
 def _hmat_options(machine: Machine) -> list[str]:
-    """Return the bandwidth of each memory for the processors of its package: Linux reports nothing
-    farther away."""
+    """Return the options for the bandwidth of each memory from the NUMA nodes with cores of its
+    package; Linux reports nothing farther away."""
     options = []
     for node in machine.numa_nodes:
         for source in _populated(machine, node.package):
@@ -301,9 +308,9 @@ def _numa_options(machine: Machine, node_memory_mib: int) -> list[str]:
 
 
 def _card_options(card: Card | None, link: int | None) -> list[str]:
-    """Return the options of a cluster node's card. It has an address of QEMU's until its node gives
-    it its own, so one snapshot serves all nodes. Without romfile QEMU would try to boot from the
-    network."""
+    """Return the options of a cluster node's network card; none where there is no cluster. It has
+    an address of QEMU's until its node sets another, so one snapshot serves all nodes. An empty
+    romfile keeps QEMU from booting from the network."""
     if card is None or link is None:
         return []
     return [
@@ -325,8 +332,8 @@ def command_line(
     snapshot: int | None = None,
     card: Card | None = None,
 ) -> list[str]:
-    """Return QEMU's command. snapshot: descriptor of a snapshot to go on from, instead of booting;
-    card: of a cluster's node."""
+    """Return QEMU's command. image: the path of Linux's kernel; kernel_words: its command line;
+    snapshot: descriptor of one to wake from; None: boot; card: of a cluster's node, else None."""
     command = [
         qemu,
         "-name", machine.name,

@@ -1,4 +1,4 @@
-"""QEMU's process and its control line."""
+"""QEMU's process and its monitor."""
 
 from __future__ import annotations
 
@@ -22,24 +22,26 @@ _CONFINED = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=
 
 
 class GuestFailed(Exception):
-    """The guest did not come up or has gone; the message has what is known."""
+    """The guest did not come up, hangs or has ended; the message has what is known."""
 
 
 class GuestEnded(GuestFailed):
-    """The guest brought its end about: it switched itself off or began to boot again, or what it
-    did ended QEMU."""
+    """The guest itself brought its end about: it switched itself off or rebooted, what it did
+    crashed QEMU, or its programs are too large for it."""
 
 
-# With which QEMU ends by a fault of its own; any other one comes from outside.
+# Signals by which QEMU crashes; any other signal comes from another process.
 _FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 
 
 def is_own_end(code: int | None) -> bool:
-    """Tell whether QEMU's exit code, None where it runs, means that the guest brought it about."""
+    """Tell whether QEMU's exit code means that the guest itself brought its end about. code: as
+    Popen's returncode; None: QEMU still runs."""
     return code is not None and (code == 0 or -code in _FAULTS)
 
 
 def find_qemu() -> str:
+    """Return QEMU's path. Raises UserError where QEMU or setpriv is not installed."""
     program = shutil.which(qemu.PROGRAM)
     if program is None:
         raise UserError(qemu.NO_QEMU)
@@ -49,6 +51,7 @@ def find_qemu() -> str:
 
 
 def memory_file(name: str, content: bytes = b"") -> BinaryIO:
+    """Return a file in memory, at its beginning, which the caller closes. Raises OSError."""
     file = os.fdopen(os.memfd_create(name), "w+b")
     file.write(content)
     file.flush()
@@ -58,8 +61,9 @@ def memory_file(name: str, content: bytes = b"") -> BinaryIO:
 
 @lru_cache
 def confining_words(program: str) -> tuple[str, ...]:
-    """Return options by which QEMU gives up system calls that it does not need (seccomp): other
-    programs, other users, other priorities. Empty for a QEMU that was built without it."""
+    """Return options by which QEMU gives up system calls that it does not need (seccomp): for
+    starting programs, other users' rights and priorities. Empty where QEMU refuses them, being
+    built without seccomp, or can't be run. program: QEMU's path."""
     words = ("-sandbox", _CONFINED)
     try:
         trial = [program, *words, "-version"]
@@ -72,8 +76,12 @@ def confining_words(program: str) -> tuple[str, ...]:
 def start_qemu(
     command: list[str], console: BinaryIO, pass_fds: Sequence[int]
 ) -> subprocess.Popen[bytes]:
-    """Start QEMU in a session of its own, so that the terminal's Ctrl-C does not reach it, and to
-    die with this process; the shell checks that this one has not ended already."""
+    """Start QEMU in a session of its own, so that the terminal's Ctrl-C does not reach it.
+
+    It is killed when this process ends; a shell checks first that this has not happened already.
+    console: gets all that QEMU prints and the guest's console. Raises OSError where no process can
+    be started; that QEMU itself fails shows in the exit code and on the console.
+    """
     guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
     program, *options = command
     words = [program, *confining_words(program), *options]
@@ -85,7 +93,8 @@ def start_qemu(
 
 
 class QemuMonitor:
-    """QEMU's own control line (QMP)."""
+    """QEMU's monitor, which is sent commands over a socket (QMP). The caller closes the socket.
+    Raises GuestFailed where QEMU has ended, or does not answer within STEP_LIMIT_S."""
 
     def __init__(self, own: socket.socket) -> None:
         own.settimeout(STEP_LIMIT_S)
@@ -104,8 +113,8 @@ class QemuMonitor:
         return answer
 
     def ask(self, command: str, arguments: Json | None = None, files: Sequence[int] = ()) -> Any:
-        """Send a command and return its answer. files: descriptors to pass with it. Raises
-        GuestFailed."""
+        """Send a command and return what it returns. files: descriptors that are passed with it.
+        Raises GuestFailed where QEMU refuses it or has ended."""
         text = json.dumps({"execute": command, "arguments": arguments or {}})
         try:
             socket.send_fds(self._socket, [text.encode()], files)

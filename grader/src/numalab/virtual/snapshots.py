@@ -1,7 +1,7 @@
-"""States of booted guests, kept so that the next start takes a second or two.
+"""Snapshots: states of booted guests, kept so that the next start takes a second or two.
 
-One file each, named by all that it depends on. The least recently used ones go when
-together they are too large. A file appears whole or not at all.
+Each is a file that is named by a digest of all that it depends on. Where together they are too
+large, the least recently used ones are removed. A file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Of how states are made and kept, beside what a key is made of. Another one forgets all states that
-# users have: it is no release's number, and changes only where old states would not do.
+# Of how snapshots are made and kept; a part of each key. A new value makes all kept snapshots
+# useless: it is not a release's number, and changes only where old ones would not work.
 FORMAT = "0.1.0"
 MOST_BYTES = 10**9
-_NEW = ".new-"  # how one begins that is being written under a name
-_LEFT_S = 3600  # since it was written to: its process is gone
+_NEW = ".new-"  # the prefix of a file that is still being written, where it has to have a name
+_LEFT_S = 3600  # age at which such a file is left over from a process that has ended
 
 
 def key_of(parts: Sequence[str]) -> str:
-    """Return the name of a snapshot that depends on these parts."""
+    """Return the key of a snapshot that depends on these parts: 32 hexadecimal digits."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Store:
+    """A folder of snapshots, made by the first that is written. most_bytes: of all together."""
+
     folder: Path
     most_bytes: int = MOST_BYTES
 
@@ -37,7 +39,8 @@ class Store:
         return self.folder / f"{key}.state"
 
     def read_state(self, key: str) -> int | None:
-        """Return a descriptor to read a snapshot from, None where there is none."""
+        """Return a descriptor to read a snapshot from, which the caller closes; None where there is
+        no snapshot that can be read."""
         try:
             file = os.open(self._path(key), os.O_RDONLY)
         except OSError:
@@ -47,15 +50,16 @@ class Store:
         return file
 
     def drop(self, key: str) -> None:
+        """Remove a snapshot, if there is one. Raises OSError."""
         self._path(key).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[int | None]:
-        """Yield a descriptor to write a snapshot to, which is kept if the block ends well; None
-        where there can be no file.
+        """Yield a descriptor to write a snapshot to, which is kept if the block ends without an
+        exception; None where no file can be made. Raises OSError where it can't be kept.
 
-        Where the file system can have such files, it has no name till then, so that a killed
-        process leaves none.
+        Where the file system allows, the file has no name before that, so that a process that is
+        killed leaves nothing behind.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +77,8 @@ class Store:
                 name.unlink(missing_ok=True)
 
     def _new_file(self) -> tuple[int, Path | None]:
-        """Raises OSError."""
+        """Make a file, and return its descriptor and its name; None: it has no name. Removes files
+        that other processes have left. Raises OSError."""
         try:
             return os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o600), None
         except OSError:
@@ -97,7 +102,8 @@ class Store:
             os.close(descriptors)
 
     def _tidy(self, keep: str) -> None:
-        """Remove the oldest beyond the limit; the one just written stays if it can."""
+        """Remove the snapshots that were not used longest where all exceed most_bytes; the one just
+        written (keep) stays unless it alone does."""
         files = []
         for path in self.folder.glob("*.state"):
             with contextlib.suppress(OSError):
