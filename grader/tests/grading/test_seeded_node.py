@@ -4,6 +4,7 @@ booted: what it would say is a recorded guest's."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -104,6 +105,14 @@ def test_why_nobody_could_look_is_kept(
 ) -> None:
     found = looked(monkeypatch, Pretended(installation, lab), trouble)
     assert found == {"seed": 489, "node": None, "error": str(trouble)}
+
+
+def test_a_full_disk_is_why_nobody_could_look(
+    monkeypatch: pytest.MonkeyPatch, installation: Installation, lab: Lab
+) -> None:
+    trouble = OSError(errno.EACCES, "Permission denied", "/cache/x")
+    found = looked(monkeypatch, Pretended(installation, lab), trouble)
+    assert found == {"seed": 489, "node": None, "error": "Permission denied (/cache/x)"}
 
 
 def test_a_machine_that_says_too_little_is_none(

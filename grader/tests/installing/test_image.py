@@ -203,6 +203,14 @@ def git(folder: Path, *words: str) -> None:
     )  # fmt: skip
 
 
+def test_git_that_is_missing_is_named_with_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match=r"missing here: .*git.*sudo apt-get install"):
+        image.examine(tmp_path)
+
+
 def test_an_image_has_what_is_committed(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="git init"):
         image.examine(tmp_path)

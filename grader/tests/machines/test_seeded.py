@@ -204,6 +204,11 @@ def test_recorded_guests_number_otherwise_than_hwloc() -> None:
     assert any([pu.number for pu in one.pus] != sorted(pu.number for pu in one.pus) for one in seen)
 
 
+def test_a_pu_that_there_is_not() -> None:
+    with pytest.raises(LookupError, match="there is no PU 999"):
+        structure_of_machine(seeded_machine(489)).pu(999)
+
+
 def test_what_is_missing_of_a_node_is_said() -> None:
     node = SEEN["489"] | {"distances": None}
     with pytest.raises(LookupError, match="distances"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from numalab.errors import UserError
+from numalab.errors import NumalabError, UserError
 from numalab.processes import starting
 from numalab.virtual import channel, qemu, qemu_process
 from numalab.virtual import link as links
@@ -248,6 +249,21 @@ def test_a_relay_is_told_its_rate_and_its_ends(tmp_path: Path) -> None:
             assert end.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * 32 * 1024
     assert [end.fileno() for end in relay.links] == [-1, -1]
     assert relay._process.returncode == -9 and relay._errors.closed
+
+
+@pytest.mark.parametrize("is_memory", [True, False])
+def test_a_relay_that_can_not_be_started_leaves_nothing_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_memory: bool
+) -> None:
+    def full(name: str) -> object:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    if is_memory:
+        monkeypatch.setattr(links, "memory_file", full)
+    before = sorted(Path("/proc/self/fd").iterdir())
+    with pytest.raises(NumalabError, match="the relay can't be started"):
+        Relay(tmp_path / "missing", all_nodes(2), 1, [])
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_a_relay_that_ends_silently_is_told(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -9,6 +10,7 @@ import lzma
 import os
 import platform
 import shutil
+import struct
 import subprocess
 import tarfile
 from collections.abc import Sequence
@@ -98,6 +100,16 @@ def test_of_installed_kernels_the_newest_that_serves_is_taken(
     monkeypatch.setattr(os, "access", lambda path, mode: path != unread and access(path, mode))
     monkeypatch.setattr(kernel, "_fetched", lambda store, progress: pytest.fail("one is there"))
     store = tmp_path / "store"
+    prepare = kernel.prepare_named
+
+    def prepared(store: Path, image: Path) -> kernel.GuestKernel:
+        if image.name == "vmlinuz-7.0.1":
+            raise struct.error("unpack requires a buffer of 4 bytes")
+        if image.name == "vmlinuz-6.11.0":
+            raise OSError(errno.EIO, "Input/output error")
+        return prepare(store, image)
+
+    monkeypatch.setattr(kernel, "prepare_named", prepared)
     assert kernel.find_kernel(store, None, print).version == "6.10.0"
     for version in ("6.9.0", "6.10.0"):
         (tmp_path / "boot" / f"vmlinuz-{version}").unlink()

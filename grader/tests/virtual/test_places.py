@@ -4,6 +4,7 @@ booted."""
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import time
@@ -124,6 +125,16 @@ def test_a_command_gets_its_programs_and_no_time_when_it_is_done(
         "resumed", {"/numalab/describe_node": installation.describe_node},
         (("/numalab/describe_node", "x"), "/", variables, 1800.0), "paused",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("trouble", [OSError(errno.EIO, "Input/output error"), ValueError("no")])
+def test_a_program_that_can_not_be_read_leaves_the_guest_paused(
+    installation: Installation, trouble: Exception
+) -> None:
+    made, guest = place_of(installation, trouble)
+    with pytest.raises(NumalabError, match=r"can't run on pair: (Input/output error|no)"):
+        made.execute([str(installation.describe_node)], {})
+    assert guest.done[0] == "resumed" and guest.done[-1] == "paused"
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def run_job(
             cluster.guests[0].hold(both | {_PAYLOAD_PATH: own})
             cluster.guests[1].hold(both)
             before = cluster.counts()
-        except GuestFailed as error:
+        except (GuestFailed, OSError) as error:
             raise PlaceLost(str(error)) from error
     end: JobEnd = "ok"
     code, said, got = 0, _LimitedOutput(_MOST_PRINTED_BYTES, bytearray()), None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError, reason_of
 from numalab.evidence.format import OtherPlaces, SeededNode
 from numalab.evidence.record import SUBMISSION, Json
 from numalab.evidence.refused import recorded_node
@@ -195,6 +195,8 @@ def observe_seeded_node(grading: Grading) -> None:
                 structure_of_node(node)
         except (UserError, NumalabError) as trouble:
             error = str(trouble)
+        except OSError as trouble:
+            error = reason_of(trouble)
         except LookupError as missing:
             node, error = None, f"{machine.name} does not tell its {missing}"
     known = None if node is None else recorded_node(node)

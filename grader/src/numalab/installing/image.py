@@ -82,7 +82,11 @@ class Checkout:
 def _git(root: Path, *words: str) -> str:
     # Another user may own this copy, whose programs are run anyway.
     command = ["git", "-C", str(root), "-c", "safe.directory=*", *words]
-    done = starting.run(command, shell_variables.builder_environment())
+    try:
+        done = starting.run(command, shell_variables.builder_environment())
+    except FileNotFoundError:
+        check_tools()
+        raise
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UserError(

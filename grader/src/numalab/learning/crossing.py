@@ -96,7 +96,7 @@ def crossing(
                     plan.build_programs(installation, is_cluster=True)
             with share_node(progress):
                 output, counts = _run(installation, Path(scratch), options, progress)
-    except (_NoCurve, GuestFailed, UserError, NumalabError) as error:
+    except (_NoCurve, GuestFailed, UserError, NumalabError, OSError) as error:
         return Crossing(rate_mbit_s, complaint=str(error))
     names = [node.name for node in all_nodes(options.nodes)]
     return Crossing(rate_mbit_s, output, cluster_commands.counts_text(names, counts, rate_mbit_s))

@@ -54,7 +54,11 @@ class Structure:
         return frozenset(pu.package for pu in self.pus)
 
     def pu(self, number: int) -> PuUnits:
-        return next(pu for pu in self.pus if pu.number == number)
+        """Return a PU by its number. Raises LookupError where there is none."""
+        found = next((pu for pu in self.pus if pu.number == number), None)
+        if found is None:
+            raise LookupError(f"there is no PU {number}")
+        return found
 
     def pus_of(self, numa_node: int) -> Pus:
         return frozenset(pu.number for pu in self.pus if pu.numa_node == numa_node)

@@ -143,9 +143,13 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                 inherited.append(link)
             if snapshot is not None:
                 inherited.append(snapshot)
-            self.process = start_qemu(
-                plan.command(program, devices, snapshot), self._console, inherited
-            )
+            try:
+                self.process = start_qemu(
+                    plan.command(program, devices, snapshot), self._console, inherited
+                )
+            except BaseException:
+                self._close_own()
+                raise
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -154,6 +158,9 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         """End QEMU, and close what this process has of it; may be called again."""
         self.process.kill()
         self.process.wait()
+        self._close_own()
+
+    def _close_own(self) -> None:
         self.channel.close()
         self._control.close()
         self._console.close()

@@ -339,7 +339,7 @@ def _installed(store: Path) -> GuestKernel | None:
         if os.access(image, os.R_OK):
             try:
                 return prepare_named(store, image)
-            except (UserError, NumalabError):
+            except (UserError, NumalabError, OSError, struct.error):
                 continue
     return None
 

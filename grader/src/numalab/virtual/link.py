@@ -123,12 +123,12 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         self, program: Path, nodes: Sequence[Node], rate_bytes_per_s: int, captures: Sequence[Path]
     ) -> None:
         """Start the relay. rate_bytes_per_s: of each direction of each link; captures: one file per
-        node, or none. Raises NumalabError or OSError where it can't be started."""
+        node, or none. Raises NumalabError where it can't be started."""
         self.links: list[socket.socket] = []
         inherited: list[int] = []
-        self._errors = memory_file("relay")
         command = [str(program), "--parent", str(os.getpid()), "--rate", str(rate_bytes_per_s)]
         try:
+            self._errors = memory_file("relay")
             with contextlib.ExitStack() as opened:
                 for number in range(len(nodes)):
                     link, port = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -150,6 +150,8 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                 )  # fmt: skip
         except OSError as error:
             self.close_links()
+            if hasattr(self, "_errors"):
+                self._errors.close()
             raise NumalabError(f"the relay can't be started: {reason_of(error)}") from error
 
     def __exit__(self, *_: object) -> None:

@@ -107,18 +107,22 @@ class VirtualPlace:
     def boot_cluster(self, progress: StepReport) -> Cluster:
         """Boot two nodes like this machine, with a link between them, for one job; the caller
         closes the cluster. They have the folders that this machine has, and hold no programs.
-        Raises UserError, NumalabError and OSError."""
+        Raises UserError and NumalabError."""
         if not programs_are_built(self._installation, is_cluster=True):
             build_programs(self._installation, is_cluster=True)
-        return boot_cluster(
-            self._installation,
-            self._machine,
-            [],
-            ClusterOptions(),
-            self._options,
-            progress,
-            self._visible,
-        )
+        try:
+            return boot_cluster(
+                self._installation,
+                self._machine,
+                [],
+                ClusterOptions(),
+                self._options,
+                progress,
+                self._visible,
+            )
+        except OSError as error:
+            why = f"two nodes like {self.name} can't be booted: {reason_of(error)}"
+            raise NumalabError(why) from error
 
     @property
     def note(self) -> str:
@@ -127,15 +131,15 @@ class VirtualPlace:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         """Run a program to its end, as Place has it; the guest is paused before and after. Raises
-        Interrupted, NodeEnded, PlaceLost, NumalabError (it can't be run, or takes more than
-        PROGRAM_LIMIT_S), and OSError where a program can't be read."""
+        Interrupted, NodeEnded, PlaceLost, and NumalabError (it can't be read or run, or takes more
+        than PROGRAM_LIMIT_S)."""
         output, errors = bytearray(), bytearray()
-        there = guest_sandbox.command_for(command, self._visible, self._hidden)
         self._guest.resume()
         try:
-            self._guest.hold(there.programs)
+            remote = guest_sandbox.command_for(command, self._visible, self._hidden)
+            self._guest.hold(remote.programs)
             ended = self._guest.run(
-                there.arguments,
+                remote.arguments,
                 "/",
                 guest_sandbox.environment_for(environment, self._visible),
                 output.extend,
@@ -148,6 +152,10 @@ class VirtualPlace:
             raise NodeEnded(str(error), command) from error
         except GuestFailed as error:
             raise PlaceLost(str(error)) from error
+        except (OSError, ValueError) as error:
+            self._guest.pause()
+            why = reason_of(error) if isinstance(error, OSError) else error
+            raise NumalabError(f"{command[0]} can't run on {self.name}: {why}") from error
         # Idle processors of a guest take time, and this machine may be timing something next.
         self._guest.pause()
         if ended is None:
