@@ -1,9 +1,8 @@
-/* Messages between monitor and worker, one a datagram on a SOCK_SEQPACKET
- * socket. The worker answers each request with one reply that repeats the
- * request's ticket, and may send one fault report before it dies. A rank of an MPI job
- * is started by the launcher: it connects to the monitor's socket and first says hello; the
- * monitor does, too, with the descriptor that the rank is to print to. What puts a worker in a
- * sandbox says hello in its place. */
+/* Messages between monitor and worker, each a datagram on a SOCK_SEQPACKET socket. The worker
+ * answers each request with one reply that repeats the request's ticket, and may send one fault
+ * report before it ends. A rank of an MPI job is started by the launcher: it connects to the
+ * monitor's socket and sends NUMALAB_HELLO first; so does the monitor, with the descriptor that the
+ * rank is to print to. In a sandbox the process that becomes a worker sends it, too. */
 #ifndef NUMALAB_PROTOCOL_H
 #define NUMALAB_PROTOCOL_H
 
@@ -17,22 +16,22 @@
  * without network does not see. */
 enum { NUMALAB_CHANNEL_FD = 3 };
 
-/* A worker whose end of the channel is gone ends so. */
+/* The exit code of a worker that has no channel. */
 enum { NUMALAB_EXIT_NO_CHANNEL = 113 };
 #define NUMALAB_JOB_VARIABLE "NUMALAB_JOB"
 
-/* What the ranks of a run do otherwise than usual. Every request says so, and no variable: the
- * environment is the same in all runs, and a kernel can read it. */
+/* Unusual modes of ranks. They are in every request and not in variables, since a kernel can read
+ * the environment, which is the same in all runs. */
 enum numalab_mode {
-    NUMALAB_YIELDS = 1 << 0,            /* those that wait let others run on their core */
+    NUMALAB_YIELDS = 1 << 0,            /* ranks that wait leave their core to others */
     NUMALAB_IS_BRIEF = 1 << 1,          /* phases make fewer repetitions (numalab/ranks.h) */
     NUMALAB_SYNCHRONOUS_SENDS = 1 << 2, /* every send waits for its receive */
     NUMALAB_OTHER_THREAD_SUPPORT = 1
-                                   << 3, /* MPI names other levels than it was asked for: in rank 0
+                                   << 3, /* MPI gives other levels than the required one: in rank 0
                                             one less, in rank 1 one more, in others the highest */
-    NUMALAB_LINGERS = 1 << 4, /* threads linger in calls of MPI, so that others meet them there */
-    NUMALAB_SHIFTED = 1 << 5  /* of a program that has two copies of its kernel: the second, whose
-                                 memory begins elsewhere (worker/kernel_copy.h) */
+    NUMALAB_LINGERS = 1 << 4, /* threads stay longer in calls of MPI, so that calls overlap */
+    NUMALAB_SHIFTED = 1 << 5  /* in a program with two copies of its kernel: the second, whose
+                                 memory begins at another offset (worker/kernel_copy.h) */
 };
 
 enum { NUMALAB_MAX_FRAMES = 24, NUMALAB_PHASE_NAME_BYTES = 32 };
@@ -47,13 +46,13 @@ enum numalab_request_kind {
     NUMALAB_TRAP_INITIALIZE,  /* arm the in-process trace for first writes */
     NUMALAB_TRAP_COMPUTE,     /* arm it for the first access */
     NUMALAB_UNTRAP,
-    NUMALAB_OPEN_FILE, /* the reply carries the descriptor of that which holds
+    NUMALAB_OPEN_FILE, /* the reply carries the descriptor of the file that holds
                           NUMALAB_SHARED arrays, one behind the other */
-    NUMALAB_RACE,     /* threads of the kit's own race, or share a line, in a program that looks for
-                         that */
-    NUMALAB_SET_TEAM, /* in such a program: parallel regions have n threads from now on */
-    NUMALAB_NOTE_STORES, /* in one that notes stores: from now on, by lines of n bytes, and none
-                            that was noted before; the reply tells where */
+    NUMALAB_RACE,      /* in a program that detects races, or notes stores: threads of numalab's own
+                          make a race, or write to one line */
+    NUMALAB_SET_TEAM,  /* in such a program: parallel regions have n threads from now on */
+    NUMALAB_NOTE_STORES, /* in a program that notes stores: forgets those so far, and notes them
+                            from now on by lines of n bytes; the reply has the address */
     NUMALAB_QUIT
 };
 
@@ -69,82 +68,81 @@ struct numalab_request {
     uint32_t memory_kind; /* NUMALAB_ALLOCATE */
     uint32_t array_count; /* NUMALAB_ALLOCATE */
     uint32_t soft_ends;   /* NUMALAB_ALLOCATE: the page behind each array may be read */
-    uint32_t modes;       /* of enum numalab_mode, those that are on */
-    uint32_t line_bytes;  /* of a cache line, as kernels are told */
-    uint64_t n;
+    uint32_t modes;       /* those of enum numalab_mode that are on */
+    uint32_t line_bytes;  /* of a cache line, as kernels get it; 0: unknown */
+    uint64_t n;           /* problem size; or as NUMALAB_SET_TEAM and _NOTE_STORES say */
     uint64_t bytes[NUMALAB_MAX_ARRAYS];   /* NUMALAB_ALLOCATE */
     char phase[NUMALAB_PHASE_NAME_BYTES]; /* NUMALAB_RUN_PHASE */
 };
 
-/* What a kernel has written that is not its own, in a program that watches the memory around it. */
+/* A write of a kernel next to its own memory, in a program that watches the memory around it. */
 enum numalab_overrun_kind {
     NUMALAB_NO_OVERRUN = 0,
-    NUMALAB_VARIABLES_OVERRUN, /* beside its variables */
-    NUMALAB_ALLOCATED_OVERRUN  /* beside a block that it has allocated */
+    NUMALAB_VARIABLES_OVERRUN, /* next to its variables */
+    NUMALAB_ALLOCATED_OVERRUN  /* next to a block that it has allocated */
 };
 
 struct numalab_overrun {
-    uint64_t kind;
-    uint64_t bytes; /* NUMALAB_ALLOCATED_OVERRUN: that it asked for */
+    uint64_t kind;  /* enum numalab_overrun_kind */
+    uint64_t bytes; /* NUMALAB_ALLOCATED_OVERRUN: the requested size of the block */
 };
 
 enum numalab_message_kind {
     NUMALAB_REPLY = 1,
     NUMALAB_FAULT,
-    NUMALAB_HELLO, /* ticket: the rank, as the launcher told it */
+    NUMALAB_HELLO, /* ticket: the rank, as the launcher gave it */
     NUMALAB_LEAVE  /* of a rank that calls exit; ticket: its exit code */
 };
 
-/* One entry of the in-process trace: which thread touched a page, in order, on which PU (-1: not
- * known) and on how many it might have run. */
+/* One entry of the in-process trace, which is in the order of the accesses. */
 struct numalab_trap_entry {
     uint64_t address;
     int32_t thread_id;
     int32_t is_write;
-    int32_t pu;
-    int32_t allowed_count;
+    int32_t pu;            /* on which the thread was; -1: not known */
+    int32_t allowed_count; /* number of PUs on which it may run; 0: not known */
 };
 
 /* Room for a read and a write of each page, and for threads that collide. */
 #define NUMALAB_TRAP_LOG_ENTRIES(pages) (8 * (pages) + 1024)
 
-/* What a rank may do wrong with the requests that it has started. */
+/* The faults of a rank with the requests that it has started. */
 enum numalab_request_fault {
-    NUMALAB_NEVER_COMPLETED, /* so far */
-    NUMALAB_GIVEN_UP,        /* by MPI_Request_free, before it was complete */
-    NUMALAB_SEND_CHANGED,    /* the buffer of a send, before it was complete */
-    NUMALAB_REQUEST_FAULTS
+    NUMALAB_NEVER_COMPLETED, /* not completed so far */
+    NUMALAB_GIVEN_UP,        /* freed by MPI_Request_free before it was complete */
+    NUMALAB_SEND_CHANGED,    /* the buffer of a send was changed before it was complete */
+    NUMALAB_REQUEST_FAULTS   /* their number */
 };
 enum { NUMALAB_REQUEST_FRAMES = 6, NUMALAB_CALL_BYTES = 24 };
 
 struct numalab_request_note {
-    uint64_t count;                         /* of requests with this fault; 0: nothing below */
+    uint64_t count;                         /* requests with this fault; 0: nothing below counts */
     uint64_t frame[NUMALAB_REQUEST_FRAMES]; /* where the first of them was started: offsets into the
                                                worker's file, innermost first; 0: no more */
-    char call[NUMALAB_CALL_BYTES];          /* ... and by which function */
+    char call[NUMALAB_CALL_BYTES];          /* the MPI function that started it */
 };
 
-/* What a rank notes of messages between it and other ranks: neither to itself nor to
+/* A rank's counts of messages between it and other ranks, without those to itself and to
  * MPI_PROC_NULL. */
 struct numalab_trips {
     uint64_t sent, sent_bytes;
-    uint64_t received; /* and complete */
+    uint64_t received; /* completed receives */
     uint64_t ahead;    /* sends that began while two or more before them had not been answered */
 };
 
-/* What a rank notes of itself, in its own memory. MPI's levels of thread support are 0, 1, 2,
- * 3; -1: nothing yet. */
-#define NUMALAB_NO_ANSWER INT32_MIN /* ... this */
+/* A rank's notes on itself, in its own memory. Levels of thread support are MPI's order, 0 to 3;
+ * -1: not known yet. */
+#define NUMALAB_NO_ANSWER INT32_MIN
 struct numalab_rank_notes {
     int32_t required; /* level that MPI was started with */
-    int32_t provided; /* level that it then named */
-    int32_t answer;   /* what the kernel answered when it started MPI, or ... */
+    int32_t provided; /* level that MPI then gave */
+    int32_t answer;   /* what the kernel returned when it started MPI; or NUMALAB_NO_ANSWER */
     int32_t padding;
-    uint64_t messages;   /* asked for, whoever they go to */
-    uint64_t main_calls; /* of MPI's communication, by the main thread */
-    uint64_t main_calls_in_parallel;
-    uint64_t other_calls;
-    uint64_t calls_at_once; /* begun while another thread was in one */
+    uint64_t messages;               /* requested, to any rank */
+    uint64_t main_calls;             /* of MPI's communication by the main thread, outside of ... */
+    uint64_t main_calls_in_parallel; /* ... and in parallel regions */
+    uint64_t other_calls;            /* of it by other threads */
+    uint64_t calls_at_once;          /* of it begun while another thread was in one */
     struct numalab_request_note requests[NUMALAB_REQUEST_FAULTS];
     struct numalab_trips trips;
 };
@@ -164,11 +162,11 @@ struct numalab_message {
     int32_t fault_is_write;               /* 1, 0, or -1 when unknown */
     int32_t fault_has_address;            /* 0 when the signal carries none */
     uint32_t frame_count;
-    int32_t system_call;                /* NUMALAB_FAULT by SIGSYS: which one was refused */
+    int32_t system_call;                /* NUMALAB_FAULT by SIGSYS: the number that was refused */
     int32_t is_trap;                    /* NUMALAB_FAULT by SIGILL: 1 at an instruction that a
                                            compiler puts where it found behaviour undefined */
     uint64_t frame[NUMALAB_MAX_FRAMES]; /* offsets into the worker's file,
-                                           innermost first; 0 if elsewhere */
+                                           innermost first; 0: in another file */
 };
 
 #endif

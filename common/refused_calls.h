@@ -5,15 +5,15 @@
 #include <stddef.h>
 
 enum numalab_refusal {
-    /* SIGSYS: what no library tries, so that the student learns which call it was, and where.
-     * Without a handler it ends the process. */
+    /* By SIGSYS: calls that no library makes, so that the student learns which call it was, and
+     * where. Without a handler the signal ends the process. */
     NUMALAB_REFUSED_WITH_SIGNAL,
-    /* As above, but ranks of one job may: they copy large messages out of each other's memory.
-     * They may not reach into their launcher's (confine/main.c). */
+    /* The same, but allowed to ranks of a job, which copy large messages out of each other's
+     * memory. They may not access their launcher's memory (confine/main.c). */
     NUMALAB_REFUSED_TO_WORKERS,
-    /* As above, but for the launcher of ranks, which starts them. */
+    /* The same, but allowed to the launcher of ranks, which starts them. */
     NUMALAB_REFUSED_BUT_TO_LAUNCHERS,
-    /* An errno of EPERM, or of ENOSYS where a library then takes the older way. */
+    /* By errno: EPERM, or ENOSYS, after which libraries use an older call. */
     NUMALAB_REFUSED_EPERM,
     NUMALAB_REFUSED_ENOSYS
 };
@@ -27,7 +27,7 @@ struct numalab_refused_call {
 extern const struct numalab_refused_call numalab_refused_calls[];
 extern const size_t numalab_refused_call_count;
 
-/* Its name; NULL of a call that is not in the list. */
+/* Returns the name of a call by its number; NULL for a call that is not in the list. */
 const char *numalab_refused_call_name(long number);
 
 #endif

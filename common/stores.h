@@ -1,20 +1,21 @@
-/* What a program that notes its stores has in its memory: how often each thread has written each
- * cache line, and how much of the first array it has loaded. Read by the monitor. */
+/* The notes in the memory of a program that notes its stores: how often each thread has written
+ * each cache line, and how much of the first array it has loaded. The monitor reads them. */
 #ifndef NUMALAB_STORES_H
 #define NUMALAB_STORES_H
 
 #include <stdint.h>
 
-/* 4 MiB of lines that one thread each writes, and threads that are told apart. */
+/* The most notes, enough for 4 MiB of lines with one writer each, and the most threads. */
 enum { NUMALAB_STORE_NOTES = 1 << 16, NUMALAB_NOTED_THREADS = 4096 };
 
-/* Of each of two threads to one line, made by the kit in the end. */
+/* The stores that each of two threads of numalab's own makes to one line at the end, as a check
+ * that stores are noted. */
 enum { NUMALAB_OWN_STORES = 1000 };
 
-/* One for each line and thread that has written to it; in no order. */
+/* The stores of one thread to one line; notes are in no order. */
 struct numalab_store_note {
-    uint64_t line;   /* its first address divided by line_bytes, and 1; 0: there is no note */
-    uint32_t thread; /* from 1 on, in the order in which they were first noted */
+    uint64_t line;   /* its first address divided by line_bytes, plus 1; 0: there is no note */
+    uint32_t thread; /* from 1 on, in the order of the threads' first notes */
     uint32_t stores; /* a store over a line's end counts in both */
 };
 

@@ -1,9 +1,9 @@
-/* What monitor and confine both keep to. */
+/* A limit that monitor and confine share. */
 #ifndef NUMALAB_TRACED_PAGES_H
 #define NUMALAB_TRACED_PAGES_H
 
-/* Pages of all arrays together that are traced at most; confine sizes the largest file by it, which
- * holds all arrays, traced or not. */
+/* The most pages of all arrays together that are traced. confine derives the largest size of a file
+ * from it; that file holds all arrays, traced or not. */
 enum { NUMALAB_MOST_TRACED_PAGES = 16384 };
 
 #endif

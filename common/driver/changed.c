@@ -7,19 +7,19 @@
 
 enum { FIRST_ROOM = 64, BLOCK_ELEMENTS = 1024 };
 
-/* Every entry begins with it. */
+/* Returns the element that an entry begins with. */
 static size_t element_of(const void *entry)
 {
     return *(const size_t *)entry;
 }
 
-/* The entry of a number, which counts from 1 on. */
+/* Returns the entry of a number, from 1 on. */
 static void *entry_of(const struct numalab_changed *changed, size_t number)
 {
     return (unsigned char *)changed->entries + (number - 1) * changed->entry_bytes;
 }
 
-/* The number of a block's newest entry, or 0. */
+/* Returns the number of a block's newest entry, or 0. */
 static size_t newest_of(const struct numalab_changed *changed, size_t block)
 {
     return block < changed->block_room ? changed->newest[block] : 0;
@@ -49,7 +49,7 @@ void *numalab_changed_find(const struct numalab_changed *changed, size_t element
     return NULL;
 }
 
-/* Room for an entry more. */
+/* Makes room for one more entry. Returns false without memory. */
 static bool grow(struct numalab_changed *changed)
 {
     if (changed->count < changed->room) return true;
@@ -65,6 +65,7 @@ static bool grow(struct numalab_changed *changed)
     return true;
 }
 
+/* Makes `newest` long enough for a block. Returns false without memory. */
 static bool reach_block(struct numalab_changed *changed, size_t block)
 {
     if (block < changed->block_room) return true;
@@ -99,7 +100,7 @@ size_t numalab_changed_collect(const struct numalab_changed *changed, size_t fir
              number = changed->earlier[number - 1]) {
             const void *entry = entry_of(changed, number);
             if (element_of(entry) - first < count)
-                entries[collected++] = entry; /* huge if before */
+                entries[collected++] = entry; /* the difference wraps around if it is before */
         }
     return collected;
 }

@@ -15,32 +15,32 @@ struct numalab_thread_activity {
     pid_t id;
     size_t active_samples; /* moments at which it used an array */
     size_t other_samples;  /* moments at which it used a core for something else */
-    double cpu_s;          /* CPU time when the current sample began */
-    bool is_known;         /* the current sample of it is complete */
+    double cpu_s;          /* CPU time so far when the current sample began */
+    bool is_known;         /* whether the current sample of this thread is complete */
 };
 
 struct numalab_activity_sampler {
     pid_t pid;
-    struct numalab_thread_activity *entry; /* count of them, in the order of the threads' list */
+    struct numalab_thread_activity *entry; /* count entries, in the order of the threads' list */
     size_t count;
     bool is_pending; /* true while a thread has not yet responded ... */
     double end_s;    /* ... and until then, by numalab_now_s */
 };
 
-/* Makes an empty sampler for the threads of a process. Returns 0 or -ENOMEM; the caller frees it.
- */
+/* Makes a sampler for the threads of a process, without samples. Returns 0 or -ENOMEM; the caller
+ * frees it. */
 int numalab_activity_sampler_init(struct numalab_activity_sampler *sampler, pid_t pid,
                                   const struct numalab_threads *threads);
 void numalab_activity_sampler_free(struct numalab_activity_sampler *sampler);
 
-/* Begins a sample. The process has to be stopped, and its pages about to be re-armed. */
+/* Begins a sample. Call it while the process is stopped, before its pages are re-armed. */
 void numalab_activity_sampler_begin(struct numalab_activity_sampler *sampler);
 
-/* Counts a thread, which waits in a page fault, as active. Ids of other threads are ignored. */
+/* Counts a thread that waits in a page fault as active. Ids of other threads are ignored. */
 void numalab_activity_sampler_note(struct numalab_activity_sampler *sampler, pid_t id);
 
-/* Checks the threads that have not faulted. Returns whether one of them may still do so; after
- * 30 ms none is waited for. */
+/* Counts threads that did not fault and used a core for something else. Returns whether one may
+ * still fault; false from 30 ms after the sample's begin on. */
 bool numalab_activity_sampler_update(struct numalab_activity_sampler *sampler);
 
 #endif

@@ -1,12 +1,12 @@
-/* Control groups (cgroup v2) of a virtual node with a controller for CPU sets, which its first
- * process has mounted. On no other machine is there a folder of that name, and nothing is done. */
+/* Control groups (cgroup v2) with CPU sets on a virtual machine, where its first process has
+ * mounted them. No other machine has that folder, and every function fails there. */
 #ifndef NUMALAB_MONITOR_GROUPS_H
 #define NUMALAB_MONITOR_GROUPS_H
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What can be set of a group: as options name it, and its file. */
+/* A setting of a group: its name in the monitor's options, and the group's file. */
 struct numalab_group_key {
     const char *name, *file;
 };
@@ -14,25 +14,25 @@ struct numalab_group_key {
 extern const struct numalab_group_key numalab_group_keys[];
 extern const size_t numalab_group_key_count;
 
-/* Each returns 0 or a negative errno; name: of a group right below the first one. */
+/* Each of the following returns 0 or a negative errno. name: of a group below the root group. */
 
 /* Lets groups have CPU sets of their own. */
 int numalab_groups_enable(void);
 
-/* A new group, in which nobody is; it may be there. */
+/* Makes a group without processes; does nothing if it exists. */
 int numalab_group_make(const char *name);
 
-/* Takes it away; nobody may be in it. */
+/* Removes a group, which must have no processes. */
 int numalab_group_remove(const char *name);
 
-/* file: of the group, such as cpuset.cpus. Linux may keep what it had without an error: read it
- * again. */
+/* Writes to a file of the group, such as cpuset.cpus. Linux may keep the old value without an
+ * error: read it again. */
 int numalab_group_write(const char *name, const char *file, const char *value);
 
-/* The file's text without the end of its line. */
+/* Reads the first line of a file of the group, without its end. text: has room for text_bytes. */
 int numalab_group_read(const char *name, const char *file, char *text, size_t text_bytes);
 
-/* A process with all of its threads. */
+/* Moves a process with all of its threads into the group. */
 int numalab_group_take_in(const char *name, pid_t pid);
 
 #endif

@@ -1,8 +1,9 @@
-/* A process of the kit's own which holds memory in two halves: one is written before something is
- * done to the process, one afterwards, each by a team of threads that is started for it; the second
- * team then works without rest, but not before it is told to. Threads that have written would keep
- * the others from it: on a virtual node that had been used for minutes, one that came to a PU on
- * which another worked waited for half a minute. No student's code is in it. */
+/* A process of numalab's own with memory in two halves, without a student's code. One half is
+ * written before something is done to the process, one afterwards, each by a team of threads that
+ * is started for it. The second team then works without rest, but not before
+ * numalab_load_process_continue: threads that work would keep others from writing. On a virtual
+ * machine that had been used for minutes, a thread that came to a PU on which another worked waited
+ * for half a minute. */
 #ifndef NUMALAB_MONITOR_LOAD_PROCESS_H
 #define NUMALAB_MONITOR_LOAD_PROCESS_H
 
@@ -16,38 +17,40 @@ enum { NUMALAB_LOAD_HALVES = 2 };
 
 struct numalab_load_plan {
     size_t thread_count;
-    size_t pages_of_thread; /* in each half, of the system's small pages */
-    /* It asks for one PU after the other, thread by thread, and for memory of one NUMA node after
-     * the other. Else it asks for nothing, but that the first half is in turn on all NUMA nodes, as
-     * if it had run for long. */
+    size_t pages_of_thread; /* small pages of each thread in each half */
+    /* Whether thread i binds itself to the i-th PU and its memory to the i-th NUMA node, from the
+     * first again after the last. Else threads bind nothing, and the first half is interleaved over
+     * all NUMA nodes, as if the process had run for long. */
     bool is_greedy;
-    hwloc_const_bitmap_t pus, numa_nodes; /* of the machine */
+    hwloc_const_bitmap_t pus, numa_nodes; /* all of the machine; not owned */
 };
 
 struct numalab_load_board;
 
 struct numalab_load_process {
-    pid_t pid; /* 0: it was not started */
+    pid_t pid; /* 0: not started */
     size_t thread_count;
-    uint64_t address; /* of its memory ... */
-    size_t half_bytes;
-    struct numalab_load_board *board; /* which it shares with this process */
+    uint64_t address;                 /* of the first half, in that process */
+    size_t half_bytes;                /* of each half */
+    struct numalab_load_board *board; /* shared with this process */
 };
 
-/* Returns 0 or a negative errno. What is started is to be ended. */
+/* Starts the process. Returns 0 or a negative errno. In either case the caller ends it. */
 int numalab_load_process_start(struct numalab_load_process *load,
                                const struct numalab_load_plan *plan);
 
-/* Has all its threads write the next half, and wait, after the last one. Returns 0; -ECANCELED when
- * cancel_fd becomes readable, -ETIMEDOUT after limit_s, -ECHILD where the process has ended. */
+/* Has a team of threads write the next half, and returns once it is written. Returns 0; -ECANCELED
+ * when cancel_fd becomes readable, -ETIMEDOUT after limit_s, -ECHILD if the process has ended. */
 int numalab_load_process_write_half(struct numalab_load_process *load, double limit_s,
                                     int cancel_fd);
 
-/* All threads work on without end, once all halves are written. */
+/* Has the second team work without end. Call it once both halves are written. */
 void numalab_load_process_continue(struct numalab_load_process *load);
 
+/* Returns the address of a half, 0 or 1, in that process. */
 uint64_t numalab_load_process_half(const struct numalab_load_process *load, size_t half);
 
+/* Ends the process and frees what it shares; does nothing if it was not started. */
 void numalab_load_process_end(struct numalab_load_process *load);
 
 #endif

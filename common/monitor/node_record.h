@@ -1,4 +1,4 @@
-/* What a record says of the node. */
+/* The machine's description in records. */
 #ifndef NUMALAB_MONITOR_NODE_RECORD_H
 #define NUMALAB_MONITOR_NODE_RECORD_H
 
@@ -6,7 +6,7 @@
 
 #include "node.h"
 
-/* Returns NULL when there is no memory. The caller owns it. */
+/* Returns the description, which the caller owns; NULL without memory. */
 json_t *numalab_node_describe(const struct numalab_node *node);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a record says of NUMA nodes: those of hwloc, and those with PUs that it leaves out. */
+/* The NUMA nodes in records: those of hwloc, and those with PUs that hwloc leaves out. */
 #ifndef NUMALAB_MONITOR_NUMA_NODES_H
 #define NUMALAB_MONITOR_NUMA_NODES_H
 
@@ -6,12 +6,12 @@
 
 #include "node.h"
 
-/* For each its number, the memory that this process may use, and whether it may use none of its
- * PUs. */
+/* Returns a list with the number of each NUMA node, its memory, and whether this process may use
+ * none of its PUs. The caller owns it. */
 json_t *numalab_describe_numa_nodes(const struct numalab_node *node);
 
-/* The SLIT as rows, in the order of that list, which is not always that of hwloc's matrix; null
- * where the system gives none. */
+/* Returns the SLIT as rows in the order of that list, which is not always hwloc's; JSON's null if
+ * there is none. The caller owns it. */
 json_t *numalab_describe_distances(const struct numalab_node *node, const json_t *listed);
 
 #endif

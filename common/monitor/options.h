@@ -4,10 +4,10 @@
 
 #include "monitor/runs/runs.h"
 
-/* Fills options, but for what the node says (node, and thread_count or what the sampling
- * has of it where they are 0), a seed that is not given, and cancel_fd. Texts are those of argv,
- * which is changed. Returns the run that is asked for; or NULL, having said on standard error what
- * is wrong and how the monitor is used. */
+/* Fills options from the command line. The caller adds node, cancel_fd, limits.thread_count and
+ * limits.heartbeat, and, if they are not given, thread_count, a seed and the rest of sampling.
+ * Texts point into argv, whose words are changed. Returns the requested run; or NULL after a
+ * message with the usage on standard error. */
 const struct numalab_run *numalab_options_parse(struct numalab_run_options *options, int argc,
                                                 char **argv);
 

@@ -2,9 +2,10 @@
  *
  * A page whose fault was answered is open, and its further uses are not observed. So at moments
  * that the worker can't foresee all open pages are closed: the worker is stopped, their content is
- * copied here, and the memory file that the arrays lie in loses them. The next access of each is a
- * page fault again, which is answered with the copy. That shows who uses a page at some moment of
- * the phase, not only who came first; and no other mapping of the file reaches what it has lost.
+ * copied to the monitor, and the memory file that holds the arrays loses them. The next access of
+ * each is a page fault again, which is answered with the copy. That shows which threads use a page
+ * at some moment of the phase, not only the first; and no other mapping of the file reaches a
+ * closed page.
  *
  * The worker hands its file over, and is not trusted: where pages that should be gone are still
  * mapped, its outcome is NUMALAB_BAD_PROTOCOL. */
@@ -33,7 +34,7 @@ struct numalab_page_rearm *numalab_page_rearm_create(struct numalab_worker *work
                                                      size_t count, size_t team);
 void numalab_page_rearm_free(struct numalab_page_rearm *rearm); /* NULL: does nothing */
 
-/* Has pages closed by the clock only from now on, every interval_s seconds on average. */
+/* From now on closes pages by the clock only, every interval_s seconds on average. */
 void numalab_page_rearm_set_interval(struct numalab_page_rearm *rearm, double interval_s);
 
 /* Closes all pages; call it before a phase. Returns 0, or -1 with the worker's outcome set. */
@@ -55,16 +56,18 @@ bool numalab_page_rearm_is_due(const struct numalab_page_rearm *rearm, bool has_
 /* Closes all open pages. Returns 0, or -1 with the worker's outcome set. */
 int numalab_page_rearm_run(struct numalab_page_rearm *rearm, struct numalab_worker *worker);
 
-/* Returns for how many milliseconds it can't be time unless a thread faults; -1: for ever. */
+/* Returns the milliseconds in which no closing can be due unless a thread faults; -1: no limit. */
 int numalab_page_rearm_wait_ms(const struct numalab_page_rearm *rearm);
 
-/* Returns the *count open pages, in the order in which they were opened; not the caller's. */
+/* Returns the *count open pages, in the order in which they were opened; the array is not the
+ * caller's, and valid until pages are opened or closed. */
 const size_t *numalab_page_rearm_list_open(const struct numalab_page_rearm *rearm, size_t *count);
 
-/* Returns what a page held when it was closed last, as many bytes as a page has. */
+/* Returns the content of a page when it was closed last, as many bytes as a page has; not the
+ * caller's. */
 const void *numalab_page_rearm_content(const struct numalab_page_rearm *rearm, size_t page);
 
-/* Returns at how many moments pages were closed while a phase ran, in all phases. */
+/* Returns the number of moments at which pages were closed while a phase ran, in all phases. */
 size_t numalab_page_rearm_count(const struct numalab_page_rearm *rearm);
 
 #endif

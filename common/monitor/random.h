@@ -7,10 +7,10 @@
 
 #include "numalab/random.h"
 
-/* Seeds from the system. Returns 0 or a negative errno. */
+/* Seeds random from Linux's random numbers. Returns 0 or a negative errno. */
 int numalab_random_open(struct numalab_random *random);
 
-/* Puts 0 .. count-1 into order, each arrangement equally likely. */
+/* Fills order with 0 to count - 1, each arrangement equally likely. */
 void numalab_random_order(struct numalab_random *random, size_t *order, size_t count);
 
 #endif

@@ -1,23 +1,25 @@
-/* Memory on small pages or on huge ones. */
+/* Maps memory on small pages or on huge ones. */
 #ifndef NUMALAB_PROBE_MEMORY_H
 #define NUMALAB_PROBE_MEMORY_H
 
 #include "probe.h"
 
-/* mapped_bytes: a whole number of huge pages, and aligned to them, whatever pages it is to have:
- * so that both kinds have the same addresses to share. */
+/* A mapping. Its start and mapped_bytes are multiples of a huge page's size for both kinds of
+ * pages, so that both use the same addresses. */
 struct probe_memory {
     void *start;
     size_t bytes, mapped_bytes;
 };
 
-/* Maps memory and, if is_huge, asks for huge pages; otherwise the process gets none, of whatever
- * size, in whatever mode the system is. Nothing is written yet. 0 or a negative errno. */
+/* Maps memory, which is not written to yet. If is_huge it asks for huge pages; else the process
+ * gets none, of any size, whatever Linux's mode is. Returns 0 or a negative errno. */
 int probe_memory_map(struct probe_memory *memory, size_t bytes, bool is_huge);
 
+/* Unmaps it; does nothing for a memory that is all zeros. */
 void probe_memory_unmap(struct probe_memory *memory);
 
-/* Bytes of it that /proc/self/smaps counts as AnonHugePages. 0 or a negative errno. */
+/* Sets *bytes to those of it that /proc/self/smaps counts as AnonHugePages. Returns 0 or a negative
+ * errno. */
 int probe_memory_on_huge_pages(const struct probe_memory *memory, size_t *bytes);
 
 #endif

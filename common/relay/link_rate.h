@@ -1,4 +1,4 @@
-/* One direction of a link of a certain rate: when a frame that comes to it has crossed it. */
+/* One direction of a link with a rate: computes when frames have crossed it. */
 #ifndef NUMALAB_RELAY_LINK_RATE_H
 #define NUMALAB_RELAY_LINK_RATE_H
 
@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 struct numalab_link_rate {
-    uint64_t rate_bytes_per_s; /* more than zero */
-    int64_t free_ns;           /* when the last frame has crossed it; 0: none has */
+    uint64_t rate_bytes_per_s; /* above 0 */
+    int64_t free_ns;           /* when the last frame has crossed it; 0: none yet */
 };
 
-/* Sends a frame that came at this time: it waits for those before it, and then takes the time that
- * its bytes take. Returns when it has crossed; times are of any clock, and not negative. So a link
- * that is busy carries its rate, whoever looks late, and an idle one has no bytes to its credit: it
- * is a token bucket that holds one frame. */
+/* Sends a frame that arrived at came_ns: it waits for those before it, and then takes the time of
+ * its bytes. Returns the time at which it has crossed. Times are of any clock, and not negative. So
+ * a link in use carries its rate even if the caller is late, and an idle one saves no bytes for
+ * later: it is a token bucket that holds one frame. */
 int64_t numalab_link_rate_send(struct numalab_link_rate *link, int64_t came_ns, size_t bytes);
 
 #endif

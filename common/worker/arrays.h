@@ -1,4 +1,4 @@
-/* The arrays that the kernel works on, each between untouchable guards. */
+/* Maps the arrays that the kernel works on, each between guards without access. */
 #ifndef NUMALAB_WORKER_ARRAYS_H
 #define NUMALAB_WORKER_ARRAYS_H
 
@@ -7,24 +7,23 @@
 #include "protocol.h"
 
 struct numalab_arrays {
-    void *start[NUMALAB_MAX_ARRAYS]; /* NULL for those not in use */
+    void *start[NUMALAB_MAX_ARRAYS]; /* NULL: not in use */
     size_t bytes[NUMALAB_MAX_ARRAYS];
     void *mapping[NUMALAB_MAX_ARRAYS]; /* guard, pages, guard */
     size_t mapping_bytes[NUMALAB_MAX_ARRAYS];
     void *pages[NUMALAB_MAX_ARRAYS]; /* the pages that hold the array */
     size_t pages_bytes[NUMALAB_MAX_ARRAYS];
-    int file; /* that holds NUMALAB_SHARED arrays, one behind the other; -1: none, or given away */
+    int file; /* holds NUMALAB_SHARED arrays, one behind the other; -1: none, or handed over */
 };
 
-/* What numalab_arrays_allocate takes the first time. */
+/* The arrays before the first call of numalab_arrays_allocate. */
 #define NUMALAB_NO_ARRAYS ((struct numalab_arrays){.file = -1})
 
-/* Frees what was there and maps request->array_count arrays of
- * request->bytes[]. Each begins at a multiple of alignment, a power of two in
- * bytes, and ends where its last page ends or less than alignment before it, so
- * that the byte after it is in the guard, or as near as can be; soft ends let the
- * first page of that be read; sizes that are whole pages are page-aligned. No page
- * is touched. Returns 0 or a negative errno (then no array is left). */
+/* Frees the arrays so far and maps request->array_count arrays of request->bytes[]. Each begins at
+ * a multiple of alignment, a power of two in bytes, and ends at the end of its last page or less
+ * than alignment before it, so that the byte after it is in the guard or close to it; with soft
+ * ends the guard's first page may be read. Sizes of whole pages are page-aligned. No page is
+ * touched. Returns 0 or a negative errno; then no array is left. */
 int numalab_arrays_allocate(struct numalab_arrays *arrays, const struct numalab_request *request,
                             size_t alignment);
 

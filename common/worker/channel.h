@@ -2,11 +2,12 @@
 #ifndef NUMALAB_WORKER_CHANNEL_H
 #define NUMALAB_WORKER_CHANNEL_H
 
-/* The descriptor that the monitor left open, or for a rank of an MPI job one that is
- * connected to the monitor's socket and has said hello. Returns it or a negative errno. */
+/* Returns the descriptor that the monitor left open; for a rank of an MPI job it connects to the
+ * monitor's socket, sends NUMALAB_HELLO and redirects its output. Returns a negative errno if that
+ * fails. */
 int numalab_channel_open(void);
 
-/* Tells the monitor that this rank ends the job. */
+/* Reports to the monitor that this rank ends the job; does nothing in a worker that is no rank. */
 void numalab_channel_leave(int exit_code);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tells the monitor where the kernel crashed, before the process dies. */
+/* Reports to the monitor where the kernel crashed, before the process ends. */
 #ifndef NUMALAB_WORKER_FAULT_REPORT_H
 #define NUMALAB_WORKER_FAULT_REPORT_H
 
@@ -6,8 +6,8 @@
 
 struct numalab_trap;
 
-/* An address of code as an offset into the worker's file; 0 where it is elsewhere. After the
- * handlers are installed. */
+/* Returns an address of code as an offset into the worker's file; 0 for code of another file. Call
+ * it after the handlers are installed. */
 uint64_t numalab_program_offset(uintptr_t address);
 
 /* Installs handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT, on a stack

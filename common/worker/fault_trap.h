@@ -1,6 +1,6 @@
-/* The in-process touch map, for systems that refuse userfaultfd: every page is
- * protected, and the SIGSEGV of its first access tells who it was. Recorded in
- * the student's own process, so the record marks it `in_process`. */
+/* The in-process touch map, for systems that refuse userfaultfd: every page is protected, and the
+ * SIGSEGV of its first access shows the thread. It is recorded in the student's own process, so the
+ * record marks it `in_process`. */
 #ifndef NUMALAB_WORKER_TRAP_H
 #define NUMALAB_WORKER_TRAP_H
 
@@ -20,18 +20,17 @@ struct numalab_trap {
     const struct numalab_arrays *arrays;
 };
 
-/* Protects every page of the arrays. With traps_writes, the first write to each
- * page is recorded, and reads before it as reads; otherwise the first access of
- * any kind. Returns 0 or a negative errno. */
+/* Protects every page of the arrays. With traps_writes the first write to each page is recorded,
+ * and the first read before it; otherwise the first access of any kind. Returns 0 or a negative
+ * errno. */
 int numalab_trap_arm(struct numalab_trap *trap, const struct numalab_arrays *arrays,
                      bool traps_writes);
 
-/* Opens all pages; returns how many entries the log holds. */
+/* Opens all pages; returns the number of entries in the log. */
 size_t numalab_trap_disarm(struct numalab_trap *trap, const struct numalab_arrays *arrays);
 
-/* Called from the SIGSEGV handler. True if the access was to a protected page:
- * it is recorded and may now be repeated. is_write: 1, 0 or -1 (unknown, taken
- * as a write). */
+/* Called from the SIGSEGV handler. Returns true if the access was to a protected page: it is
+ * recorded and may now be repeated. is_write: 1, 0 or -1 (unknown, taken as a write). */
 bool numalab_trap_handle(struct numalab_trap *trap, void *address, int is_write);
 
 #endif

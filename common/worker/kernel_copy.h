@@ -1,6 +1,6 @@
-/* A program that notes stores has two copies of its kernel, so that an array which begins at a
- * cache line by luck does not in both. Of each copy the variables lie between two stretches that
- * are nobody's: what is written there is beside them. */
+/* The two copies of its kernel that a program that notes stores has, so that an array that begins
+ * at a cache line by chance does not in both. Each copy's variables are between two unused
+ * stretches: a write there missed them. */
 #ifndef NUMALAB_KERNEL_COPY_H
 #define NUMALAB_KERNEL_COPY_H
 
@@ -8,15 +8,15 @@
 
 #include "numalab/phases.h"
 
-/* Where the second copy's memory begins beside a multiple of BASE_BYTES. Of all places for a block
- * that is padded to a line of 64 bytes and not aligned, blocks of 6 counters or more cross a line's
- * end in one of two that lie half a line apart. */
+/* The second copy's memory begins SHIFT_BYTES after a multiple of BASE_BYTES. If a block of 6
+ * counters or more is padded to a line of 64 bytes and not aligned, it crosses a line's end at one
+ * of two addresses that are half a line apart. */
 enum { NUMALAB_BASE_BYTES = 256, NUMALAB_SHIFT_BYTES = 32 };
 
-/* Behind the variables: of those that are cleared, and of those that have values. */
+/* Bytes of the stretches behind the variables: of those in .bss, and of those with values. */
 enum { NUMALAB_TRAILING_CLEARED = 64 << 10, NUMALAB_TRAILING_SET = 4 << 10 };
 
-/* All is 0 there, but for the first byte of what has values. */
+/* The value of the first byte of the stretches with values; all other bytes of stretches are 0. */
 enum { NUMALAB_FIRST_SET = 1 };
 
 struct numalab_kernel_copy {

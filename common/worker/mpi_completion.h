@@ -1,5 +1,6 @@
-/* MPI's functions that complete requests, where numalab_requests_are_watched(): mpi_calls.c, where
- * the kernel comes by, calls these in place of MPI's own. Parameters and results are those. */
+/* MPI's functions that complete requests, if numalab_requests_are_watched(): mpi_calls.c, whose
+ * functions the kernel calls, calls these in place of MPI's own. Parameters and results are MPI's.
+ */
 #ifndef NUMALAB_WORKER_MPI_COMPLETION_H
 #define NUMALAB_WORKER_MPI_COMPLETION_H
 

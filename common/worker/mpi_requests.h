@@ -1,6 +1,6 @@
-/* The requests that a rank's kernel has started and not completed, and what it does to their
- * buffers meanwhile. They are watched where results are checked; until then, and where times are
- * taken, all of this does nothing. */
+/* Watches the requests that a rank's kernel has started and not completed, and their buffers, while
+ * results are checked. Before numalab_requests_watch, and while times are taken, all of these
+ * functions do nothing. */
 #ifndef NUMALAB_WORKER_MPI_REQUESTS_H
 #define NUMALAB_WORKER_MPI_REQUESTS_H
 
@@ -10,41 +10,45 @@
 
 #include "protocol.h"
 
-/* Watches from now on. notes: where to note what is done wrong, one for each fault. */
+/* Watches requests from now on. notes: filled with the faults, one note for each kind; not owned.
+ */
 void numalab_requests_watch(struct numalab_request_note notes[NUMALAB_REQUEST_FAULTS]);
 
-/* A request was started. call: by which function, a literal; where is found out. */
+/* Notes that a request was started. call: the name of the function that started it, a literal. The
+ * place of the call is found by itself. */
 void numalab_request_started(const char *call, MPI_Request request);
 
-/* The same of a send: its buffer has to stay as it is until then. */
+/* The same for a send, whose buffer must not change until the request is complete. */
 void numalab_send_started(const char *call, MPI_Request request, const void *buffer,
                           MPI_Count count, MPI_Datatype kind, int destination);
 
-/* Where to receive what is for buffer: there, or in memory of the harness's, from which it comes to
- * the buffer when the request is completed and no sooner. Who uses it before finds what was there.
- */
+/* Returns where to receive a message for buffer: there, or in memory of numalab's own, from which
+ * it is copied to the buffer when the request is completed. A kernel that reads the buffer before
+ * gets its former content. */
 void *numalab_landing(void *buffer, MPI_Count count, MPI_Datatype kind, int source);
 
-/* The same of that receive. landing: as above. */
+/* As numalab_request_started, for a receive into landing, as numalab_landing returned it. */
 void numalab_receive_started(const char *call, MPI_Request request, void *buffer, void *landing);
 
-/* A request that can be started again and again was made, of a send. Of others nothing needs to be
- * known before they are started. */
+/* Notes that a persistent request of a send was made. Others need not be known before they are
+ * started. */
 void numalab_send_made(MPI_Request request, const void *buffer, MPI_Count count, MPI_Datatype kind,
                        int destination);
+
+/* Notes that a persistent request was started. */
 void numalab_request_restarted(const char *call, MPI_Request request);
 
 bool numalab_requests_are_watched(void);
 
-/* Requests were completed, with those statuses. Unknown ones, such as those that were complete
- * before, are left out. */
+/* Notes that requests were completed, with their statuses. Unknown ones, such as those that were
+ * complete before, are ignored. */
 void numalab_requests_completed(size_t requests, const MPI_Request request[],
                                 const MPI_Status *const status[]);
 
-/* MPI has told that a request is complete, which it still keeps. */
+/* Notes that MPI reports a request as complete and keeps its handle. */
 void numalab_request_is_complete(MPI_Request request, const MPI_Status *status);
 
-/* A request is given up, complete or not. */
+/* Notes that a request was freed by MPI_Request_free, complete or not. */
 void numalab_request_freed(MPI_Request request);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a rank notes of itself, and what it is told. Workers that are no ranks have no such
+/* A rank's notes on itself, and its modes. Programs of workers that are no ranks do not have these
  * functions. */
 #ifndef NUMALAB_WORKER_RANK_NOTES_H
 #define NUMALAB_WORKER_RANK_NOTES_H
@@ -8,10 +8,13 @@
 
 #include "protocol.h"
 
+/* Returns the notes, which last as long as the process. */
 const struct numalab_rank_notes *numalab_rank_notes(void);
 
-/* modes: of enum numalab_mode, those of the request that is to be served. */
+/* Sets the modes (enum numalab_mode) of the request that is served next. */
 void numalab_rank_set_modes(uint32_t modes);
+
+/* Returns whether NUMALAB_YIELDS is set. */
 bool numalab_rank_yields(void);
 
 #endif

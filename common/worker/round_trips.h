@@ -1,7 +1,7 @@
-/* Messages between a rank and others, counted as they are sent and as they have come: what a
- * ping-pong's round trips are known by. A message to itself or to MPI_PROC_NULL is none.
+/* Counts the messages that a rank sends to others and receives from them, by which a ping-pong's
+ * round trips are known. Messages to itself or to MPI_PROC_NULL do not count.
  *
- * Costs some nanoseconds per message, whoever sends it. Only the main thread may call these. */
+ * Counting costs some nanoseconds per message. Only the main thread may call these functions. */
 #ifndef NUMALAB_WORKER_TRIPS_H
 #define NUMALAB_WORKER_TRIPS_H
 
@@ -12,8 +12,8 @@
 
 #include "protocol.h"
 
-/* Requests under way at once that are followed. A kernel of the labs has four at most; what is
- * beyond is not counted. */
+/* The most requests that are followed at once. Kernels of the labs have four; further ones are not
+ * counted. */
 enum { NUMALAB_TRIP_REQUESTS = 256 };
 
 /* One side of a message. */
@@ -36,39 +36,39 @@ struct numalab_trip_list {
     struct numalab_trip_request entry[NUMALAB_TRIP_REQUESTS];
 };
 
-/* All zeros but for notes, before the first message. */
+/* The state of a rank's counts; all zeros but for notes before the first message. */
 struct numalab_trip_state {
-    struct numalab_trips *notes;
-    int world_rank; /* once has_world_rank */
+    struct numalab_trips *notes; /* the counts; not owned */
+    int world_rank;              /* set if has_world_rank */
     bool has_world_rank;
-    uint64_t self_sends;                   /* sent, and not yet received */
-    uint64_t sent_before, received_before; /* of what notes has, when the phase began */
+    uint64_t self_sends;                   /* messages to itself that are not received yet */
+    uint64_t sent_before, received_before; /* counts when the phase began */
     struct numalab_trip_list due;          /* receives that have not been completed */
     struct numalab_trip_list prepared;     /* persistent requests */
 };
 
-/* A phase begins. What one call leaves unanswered, such as a rank that says first that it is ready,
- * is not held against the next. */
+/* Notes that a phase begins: messages that one call leaves unanswered, such as one by which a rank
+ * reports that it is ready, do not count against the next call. */
 void numalab_trips_begin(struct numalab_trip_state *state);
 
-/* A send begins; a blocking receive has ended; a non-blocking one has begun. */
+/* Note that a send begins; that a blocking receive has ended; that a non-blocking one begins. */
 void numalab_trips_send(struct numalab_trip_state *state, struct numalab_trip_end destination);
 void numalab_trips_receive(struct numalab_trip_state *state, struct numalab_trip_end source);
 void numalab_trips_expect(struct numalab_trip_state *state, struct numalab_trip_end source,
                           MPI_Request request);
 
-/* A persistent request is made, and started. */
+/* Note that a persistent request is made, and that it is started. */
 void numalab_trips_prepare(struct numalab_trip_state *state, bool is_receive,
                            struct numalab_trip_end end, MPI_Request request);
 void numalab_trips_start(struct numalab_trip_state *state, MPI_Request request);
 
-/* What completes requests changes their handles: they are kept before. Of more than there is room
- * for the rest is not followed, and its messages never come. */
+/* Copies the handles of count requests to previous, since completing requests changes them. If they
+ * are more than NUMALAB_TRIP_REQUESTS, the rest is not followed, and its messages do not count. */
 void numalab_trips_keep(MPI_Request previous[NUMALAB_TRIP_REQUESTS], int count,
                         const MPI_Request *requests);
 
-/* Of those that were kept the one of this number is complete, if there is such a one; the first
- * count; those that a list names, count of them, which may be MPI_UNDEFINED. */
+/* Note that kept requests are complete: the one with an index, if there is one; the first count
+ * ones; those with the count indices in numbers. count may be MPI_UNDEFINED. */
 void numalab_trips_complete(struct numalab_trip_state *state,
                             const MPI_Request previous[NUMALAB_TRIP_REQUESTS], int number);
 void numalab_trips_complete_all(struct numalab_trip_state *state,
@@ -77,12 +77,13 @@ void numalab_trips_complete_some(struct numalab_trip_state *state,
                                  const MPI_Request previous[NUMALAB_TRIP_REQUESTS], int count,
                                  const int *numbers);
 
-/* A collective operation in which the rank is a root that sends, or one that receives. In a job of
- * two it may be a message. */
+/* Notes a collective operation in which the rank sends as root, or receives. In a job of two ranks
+ * it may serve as a message. */
 void numalab_trips_collect(struct numalab_trip_state *state, bool is_receive,
                            struct numalab_trip_end contribution);
 
-/* What a rank puts or gets, the other neither sends nor receives: it counts as both. */
+/* Notes a one-sided access to another rank, which that rank neither sends nor receives: it counts
+ * as a send and as a receive. */
 void numalab_trips_reach(struct numalab_trip_state *state, struct numalab_trip_end target,
                          MPI_Win window);
 

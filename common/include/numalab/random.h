@@ -1,12 +1,12 @@
-/* What is drawn by a seed, in the same way wherever it is. What a student's process must not
- * predict has a seed that it does not know, and is drawn by numalab_random_next. */
+/* Random numbers by a seed, the same on every machine. Numbers that a student's process must not
+ * predict have a seed that it does not know, and come from numalab_random_next. */
 #ifndef NUMALAB_RANDOM_H
 #define NUMALAB_RANDOM_H
 
 #include <stdint.h>
 
-/* SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Any state will do to begin with. Each number gives
- * away the state, and so all that follow. */
+/* Returns the next number of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). Any first state will do.
+ * Each number gives away the state, and so all numbers that follow. */
 static inline uint64_t numalab_splitmix(uint64_t *state)
 {
     uint64_t mixed = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -36,7 +36,7 @@ static inline void numalab_siphash_rounds(uint64_t v[4], int rounds)
     }
 }
 
-/* SipHash-2-4 (Aumasson, Bernstein, INDOCRYPT 2012) of a message of one word. */
+/* Returns SipHash-2-4 (Aumasson, Bernstein, INDOCRYPT 2012) of a message of one word. */
 static inline uint64_t numalab_siphash(const uint64_t key[2], uint64_t word)
 {
     const uint64_t end = UINT64_C(8) << 56; /* a word has 8 bytes */
@@ -55,19 +55,19 @@ static inline uint64_t numalab_siphash(const uint64_t key[2], uint64_t word)
 
 struct numalab_random {
     uint64_t seed;  /* a record may note it */
-    uint64_t drawn; /* so many */
+    uint64_t drawn; /* the count of numbers so far */
 };
 
-/* Who knows what was drawn so far, and not the seed, does not know what follows: the key of a hash
- * of how many there were. A kernel gets such numbers as times and readings, to the last bit, and
- * has this file. */
+/* Returns the next number: a hash of the count of numbers so far, whose key is the seed. Without
+ * the seed it can't be predicted from those before it, not even by a kernel that has this file and
+ * gets such numbers to the last bit. */
 static inline uint64_t numalab_random_next(struct numalab_random *random)
 {
     const uint64_t key[2] = {random->seed, 0};
     return numalab_siphash(key, random->drawn++);
 }
 
-/* A random number's share of all there are: from 0 to below 1. */
+/* Converts a random number to a fraction, from 0 to below 1. */
 static inline double numalab_fraction(uint64_t random)
 {
     return (double)(random >> 11) * 0x1p-53;

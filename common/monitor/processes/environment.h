@@ -8,7 +8,7 @@
 
 enum { NUMALAB_MAX_VARIABLES = 16 };
 
-/* Variables beside the monitor's own, or in the place of those of that name. Texts are not
+/* Variables that are added to the monitor's own, or replace those with their names. Texts are not
  * owned. */
 struct numalab_variables {
     size_t count;
@@ -17,13 +17,13 @@ struct numalab_variables {
     } list[NUMALAB_MAX_VARIABLES];
 };
 
-/* Returns 0, or -E2BIG where there is no room. A later value of a name takes the place of an
- * earlier one. */
+/* Sets a variable; a later value of a name replaces an earlier one. Returns 0, or -E2BIG if there
+ * are NUMALAB_MAX_VARIABLES others. */
 int numalab_variables_set(struct numalab_variables *variables, const char *name, const char *value);
 
-/* What exec takes: the monitor's environment and the variables, which may be NULL; only those that
- * is_needed lets through, unless it is NULL. Ends with NULL; one block, which the caller frees.
- * NULL without memory. */
+/* Returns an environment for exec, ending with NULL: the monitor's with the variables, which may be
+ * NULL, but without entries for which is_needed, unless NULL, returns false. One block, which the
+ * caller frees; it refers to the monitor's own texts. NULL without memory. */
 char **numalab_environment_make(const struct numalab_variables *variables,
                                 bool (*is_needed)(const char *variable));
 

@@ -1,36 +1,35 @@
-/* Tells how long the monitor itself did not run: a clock for limits, which stands still while it
- * does. A node that pauses (SIGSTOP of a whole job, a batch system's gang scheduling, a virtual
- * machine that is held) is seen so, by a thread that wakes at a known rate and looks at the time
- * that has gone by. What the main thread does is of no account: however much it has to read or to
- * serve, the other thread wakes. */
+/* A clock for limits that stands still while the monitor itself can't run: while the machine or the
+ * job pauses (SIGSTOP of a whole job, a batch system's gang scheduling, a virtual machine that is
+ * held). A thread of its own wakes at a known rate and reads the time that has passed, however busy
+ * the main thread is. */
 #ifndef NUMALAB_MONITOR_HEARTBEAT_H
 #define NUMALAB_MONITOR_HEARTBEAT_H
 
 struct numalab_heartbeat;
 
-/* Starts the thread. NULL without memory, or where it can't be started: then there is no such
- * clock, and time goes by as CLOCK_BOOTTIME has it. */
+/* Starts the thread. Returns NULL without memory, or if no thread can be started; the functions
+ * below accept NULL, and then go by CLOCK_BOOTTIME alone. */
 struct numalab_heartbeat *numalab_heartbeat_start(void);
 void numalab_heartbeat_stop(struct numalab_heartbeat *heartbeat); /* NULL: does nothing */
 
-/* All of the following since its start, in seconds; heartbeat may be NULL. */
+/* Seconds since the heartbeat's start; for NULL since the machine's, without pauses. */
 struct numalab_elapsed {
-    double elapsed_s; /* by CLOCK_BOOTTIME, which a node that is suspended does not stop */
-    double paused_s;  /* of that: the thread neither ran, nor slept as it had asked to, nor waited
-                         for a core */
-    double starved_s; /* of that: it waited for a core, longer than it does on a busy node */
+    double elapsed_s; /* by CLOCK_BOOTTIME, which goes on while a machine is suspended */
+    double paused_s;  /* part of that in which the thread neither ran, nor slept as long as
+                         requested, nor waited for a core */
+    double starved_s; /* part of that in which it waited for a core, longer than under load */
 };
 struct numalab_elapsed numalab_heartbeat_read(struct numalab_heartbeat *heartbeat);
 
-/* What limits are kept by: elapsed_s without the other two. */
+/* Returns the seconds that limits go by: elapsed_s without the other two. */
 double numalab_heartbeat_now_s(struct numalab_heartbeat *heartbeat);
 
-/* How long the node has paused so far; pauses below 0.1 s are not seen. Where one may just have
- * ended, waits until the thread has looked. */
+/* Returns the seconds of pauses so far; pauses below 0.1 s do not count. If a pause may just have
+ * ended, it waits until the thread has woken. */
 double numalab_heartbeat_paused_s(struct numalab_heartbeat *heartbeat);
 
-/* As poll(2) of one descriptor for POLLIN, but limit_s of that clock. Returns whether there is
- * something. */
+/* As poll(2) of one descriptor for POLLIN, for at most limit_s seconds of that clock. Returns
+ * whether there is something to read. */
 int numalab_heartbeat_wait(struct numalab_heartbeat *heartbeat, int fd, double limit_s);
 
 #endif

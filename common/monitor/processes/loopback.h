@@ -1,12 +1,12 @@
-/* A network of a launcher's own, in which nobody else's programs are. */
+/* A network namespace of a launcher's own, without other users' programs. */
 #ifndef NUMALAB_MONITOR_LOOPBACK_H
 #define NUMALAB_MONITOR_LOOPBACK_H
 
 #include <stdbool.h>
 
-/* Leaves the network for one that has the loopback interface alone, with the same user and group.
- * For a process with one thread that is about to become a launcher: MPICH's, and its ranks, listen
- * on all interfaces there are. Returns false where the system refuses, and nothing has changed. */
+/* Moves this process to a new network that has the loopback interface only, with the same user and
+ * group. For a process with one thread that is about to become a launcher: MPICH's launcher and
+ * ranks listen on all interfaces. Returns false if Linux refuses; then nothing has changed. */
 bool numalab_enter_loopback(void);
 
 #endif

@@ -1,15 +1,15 @@
-/* /proc/PID/mem, by which memory is written and nothing of a program stores. In a sandbox /proc is
- * read-only. */
+/* Refuses writes to /proc/PID/mem, which would change memory without a store that is noted. In a
+ * sandbox /proc is read-only anyway. */
 #ifndef NUMALAB_MONITOR_MEMORY_FILES_H
 #define NUMALAB_MONITOR_MEMORY_FILES_H
 
-/* A descriptor, closed on exec, of rules by which nothing below a place where /proc is mounted is
- * written to: Landlock's, which needs no privilege. -1 without Landlock (Linux before 5.13, or not
- * switched on). */
+/* Returns a descriptor, closed on exec, of Landlock rules, which need no privilege, by which
+ * nothing below a place where /proc is mounted may be written to. -1 without Landlock (Linux before
+ * 5.13, or not enabled). The caller closes it. */
 int numalab_memory_files_rules(void);
 
-/* Holds this process, and what it becomes, to them; -1: nothing changes. It allocates nothing: the
- * process may have its limits by now. */
+/* Applies the rules to this process and what it executes; does nothing for -1. It allocates
+ * nothing, since the process may already have its limits. */
 void numalab_refuse_memory_files(int rules);
 
 #endif

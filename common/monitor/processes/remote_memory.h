@@ -1,4 +1,4 @@
-/* Reading and writing another process's memory. */
+/* Reads and writes another process's memory. */
 #ifndef NUMALAB_REMOTE_MEMORY_H
 #define NUMALAB_REMOTE_MEMORY_H
 
@@ -7,20 +7,20 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* By process_vm_readv(2) and process_vm_writev(2); where those are refused or not there (kernels
- * without CONFIG_CROSS_MEMORY_ATTACH, Podman's profile before 2022), by /proc/PID/mem, which asks
- * for the same rights and is no system call of its own that a filter could refuse. That file passes
- * by the protection of pages; so what may be read or written is then looked up first, and both ways
- * give one answer.
+/* Both use process_vm_readv(2) and process_vm_writev(2). If those are refused or missing (Linux
+ * without CONFIG_CROSS_MEMORY_ATTACH, Podman's profile before 2022) they use /proc/PID/mem, which
+ * needs the same rights and no system call that a filter could refuse. That file ignores the
+ * protection of pages, which is therefore checked first, so that both ways give the same results.
  *
- * read: bytes from address into buffer. write: each there[i] gets here[i], of the same length. Each
- * returns 0, -EFAULT where part of it is not there or may not be read or written, or another
- * negative errno: of the first way where both are refused. */
+ * read: copies bytes from address to buffer. write: copies count pieces, local[i] of this process
+ * to remote[i] of the other, of the same length. Each returns 0, -EFAULT if a part is not mapped or
+ * may not be read or written, or another negative errno: the first way's if both are refused. */
 int numalab_remote_memory_read(pid_t pid, uint64_t address, void *buffer, size_t bytes);
 int numalab_remote_memory_write(pid_t pid, const struct iovec *local, const struct iovec *remote,
                                 size_t count);
 
-/* By the file alone, for probes and tests. Otherwise as above. */
+/* The same by /proc/PID/mem alone, for probes and tests: reads count pieces, or writes them if
+ * is_write is not 0. */
 int numalab_remote_memory_use_file(pid_t pid, const struct iovec *local, const struct iovec *remote,
                                    size_t count, int is_write);
 

@@ -1,5 +1,5 @@
-/* Starts a worker, has it run phases, takes the time, stops it, reads and writes its memory, and
- * ends it whatever it does. */
+/* Starts a worker, has it run phases, times it, stops it, reads and writes its memory, and ends it
+ * whatever it does. */
 #ifndef NUMALAB_MONITOR_WORKER_PROCESS_H
 #define NUMALAB_MONITOR_WORKER_PROCESS_H
 
@@ -24,19 +24,19 @@ enum numalab_outcome_kind {
     NUMALAB_UNTRACEABLE,      /* has no userfaultfd to give, though this system has them */
     NUMALAB_BAD_PROTOCOL,     /* something else wrote on the worker's channel, or kept
                                  the worker from being stopped */
-    NUMALAB_OBSTRUCTED,       /* the kit could not do its part in the worker's process, where its
-                                 kernel may have seen to that */
-    NUMALAB_CANCELLED,        /* the monitor was told to stop */
-    NUMALAB_KIT_ERROR         /* the kit could not do its part, whatever the kernel did */
+    NUMALAB_OBSTRUCTED,       /* numalab could not do its part in the worker's process, which its
+                                 kernel may have caused */
+    NUMALAB_CANCELLED,        /* the monitor was requested to stop */
+    NUMALAB_KIT_ERROR         /* numalab could not do its part, whatever the kernel did */
 };
 
 /* How a worker disturbed the monitor (NUMALAB_BAD_PROTOCOL). */
 enum numalab_disturbance {
     NUMALAB_FORGED_MESSAGE =
         0,                     /* something else wrote on its channel, or it could not be stopped */
-    NUMALAB_RAN_WHILE_STOPPED, /* it was to stand still, and somebody had woken it */
+    NUMALAB_RAN_WHILE_STOPPED, /* it was stopped, and another process had continued it */
     NUMALAB_STARTED_PROCESS,   /* where that is not refused, but times are taken */
-    NUMALAB_MAPPED_TWICE       /* it has memory at two addresses, and writes are to be seen */
+    NUMALAB_MAPPED_TWICE       /* it has memory at two addresses, where writes are observed */
 };
 
 /* NUMALAB_TIMED_OUT: the limit that was passed. */
@@ -53,7 +53,7 @@ struct numalab_timed_out {
  * same name, and none for kinds that have none. numalab_worker_fail sets it as a whole. */
 struct numalab_outcome {
     enum numalab_outcome_kind kind;
-    const char *doing; /* phase, or the kit's own step; NULL before the first */
+    const char *doing; /* phase, or numalab's own step; NULL before the first */
     size_t n;          /* problem size; 0 before arrays are allocated */
     union {
         struct {
@@ -123,15 +123,15 @@ struct numalab_limits {
 
 enum { NUMALAB_KEPT_OUTPUT_BYTES = 4096, NUMALAB_MAX_RANKS = 256 };
 
-/* Of a rank, whose parent is the launcher. */
+/* The exit code of a rank, which only its parent, the launcher, learns. */
 enum { NUMALAB_UNKNOWN_EXIT_CODE = -1 };
 
-/* Whose child it is; known from its start on, and kept after its end. */
+/* The parent of a worker; known from its start on, and kept after its end. */
 enum numalab_worker_kind {
     NUMALAB_NOT_STARTED = 0,
-    NUMALAB_CHILD,     /* ours: a worker, or the launcher of a job */
-    NUMALAB_SANDBOXED, /* of a sandbox, which is our child */
-    NUMALAB_RANK       /* of an MPI job's launcher */
+    NUMALAB_CHILD,     /* child of the monitor: a worker, or the launcher of a job */
+    NUMALAB_SANDBOXED, /* child of a sandbox, which is the monitor's child */
+    NUMALAB_RANK       /* started by an MPI job's launcher */
 };
 
 struct numalab_worker {
@@ -139,20 +139,20 @@ struct numalab_worker {
     pid_t pid;
     int pid_fd;
     int channel;
-    int output;        /* what the worker prints; -1 once closed */
-    int cancel_fd;     /* readable when the monitor was told to stop; not owned */
+    int output;        /* pipe with what the worker prints; -1 once closed */
+    int cancel_fd;     /* readable when the monitor is to stop; not owned */
     pid_t sandbox_pid; /* NUMALAB_SANDBOXED: the sandbox, until it has ended; else 0 */
-    int sandbox_fd;    /* its process descriptor */
+    int sandbox_fd;    /* the sandbox's process descriptor */
     bool is_stopped;
-    double paused_before_stop_s; /* by the node, when it was stopped last */
-    double still_cpu_s;     /* CPU time that it had taken when it was stopped, or looked at then */
-    unsigned late_accounts; /* how often more showed afterwards, and was let pass */
+    double paused_before_stop_s; /* pauses of the machine before it was stopped last */
+    double still_cpu_s;          /* CPU time when it was stopped, or when that was checked last */
+    unsigned late_accounts;      /* how often more CPU time showed afterwards, and was accepted */
     bool is_reaped;
     uint32_t ticket;
     struct numalab_limits limits;
     struct numalab_outcome outcome;
 
-    /* Reported by the worker before it ends, and true of nothing until it has. */
+    /* Reported by the worker before it ends; to be believed only once it has ended. */
     bool has_crash_report, has_left;
     struct numalab_message crash_report;
     int leave_code; /* exit code of a rank that leaves */
@@ -164,17 +164,17 @@ struct numalab_worker {
     size_t bytes[NUMALAB_MAX_ARRAYS];
     uint64_t address[NUMALAB_MAX_ARRAYS];
     uint64_t array_bytes; /* of all arrays */
-    bool makes_arrays;    /* the kernel does, in a phase of its own */
+    bool makes_arrays;    /* the kernel maps the arrays, in a phase of its own */
 
-    double spent_cpu_s, spent_wall_s; /* in requests so far, as of limits.phases */
+    double spent_cpu_s, spent_wall_s; /* in requests so far, for limits.phases */
 
-    uint64_t rank_notes;            /* address of them; 0 in a worker that is no rank */
+    uint64_t rank_notes;            /* address of struct numalab_rank_notes; 0: it is no rank */
     struct numalab_overrun overrun; /* after the last phase */
     double elapsed_s;               /* of the last request */
-    double started_at_s;            /* its start, CLOCK_MONOTONIC */
+    double started_at_s;            /* start of the last request, by CLOCK_MONOTONIC */
 
     unsigned memory_checks; /* so far */
-    uint64_t memfd_bytes;   /* of memory that is not resident, when it was looked at last */
+    uint64_t memfd_bytes;   /* memory that is not resident, when it was checked last */
 
     char kept_output[NUMALAB_KEPT_OUTPUT_BYTES]; /* the first bytes printed */
     uint64_t printed_bytes;
@@ -191,7 +191,7 @@ struct numalab_watch {
     void *context; /* of both; not owned */
 };
 
-/* A worker that was not started; it may be ended. */
+/* A worker that was not started; numalab_worker_end accepts it. */
 extern const struct numalab_worker numalab_no_worker;
 
 /* Each of the following returns 0, or -1 with worker->outcome set. After that only
@@ -207,7 +207,7 @@ int numalab_worker_start(struct numalab_worker *worker, const char *program,
 int numalab_worker_allocate(struct numalab_worker *worker, size_t n,
                             const struct numalab_driver *driver, enum numalab_memory_kind kind);
 
-/* Has the kernel give back the arrays that it made; does nothing where numalab maps them. */
+/* Has the kernel free the arrays that it mapped; does nothing where numalab maps them. */
 int numalab_worker_release(struct numalab_worker *worker, const struct numalab_driver *driver);
 
 /* Runs a phase and sets elapsed_s. watch: may be NULL. */
@@ -224,12 +224,12 @@ int numalab_worker_request(struct numalab_worker *worker, enum numalab_request_k
  * which run this is. Call it before the arrays are allocated. */
 int numalab_worker_set_team(struct numalab_worker *worker, size_t threads);
 
-/* Stops every thread of the worker, and returns once they all stand still; continues them. */
+/* Stop every thread of the worker, and return once all are stopped; continue them. */
 int numalab_worker_stop(struct numalab_worker *worker);
 int numalab_worker_continue(struct numalab_worker *worker);
 
-/* Stops a worker again that was stopped, and that somebody may have continued since, as a batch
- * system continues a whole job. */
+/* Stops a worker again that was stopped, and that another process may have continued since, as a
+ * batch system continues a whole job. */
 int numalab_worker_stop_again(struct numalab_worker *worker);
 
 /* Of a stopped worker: note its CPU time, once it had time to come to rest; then check, as often as
@@ -275,7 +275,7 @@ int numalab_worker_fail_obstructed(struct numalab_worker *worker, const char *do
 /* Kills the worker and all it started, and frees what it left behind. */
 void numalab_worker_end(struct numalab_worker *worker);
 
-/* Seconds of CLOCK_MONOTONIC, for what is measured; limits go by the heartbeat. */
+/* Returns the seconds of CLOCK_MONOTONIC, for measurements; limits go by the heartbeat. */
 double numalab_now_s(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The kinds of run a monitor can do, and what they are told. */
+/* The kinds of run that a monitor can do, and their options. */
 #ifndef NUMALAB_MONITOR_RUNS_H
 #define NUMALAB_MONITOR_RUNS_H
 
@@ -15,32 +15,33 @@
 #include "monitor/sizing.h"
 #include "monitor/touch_map.h"
 
-/* NUMALAB_MAX_SET_VARIABLES: by --set; there is room for the kit's own beside them. */
+/* NUMALAB_MAX_SET_VARIABLES: those by --set, besides which there is room for numalab's own. */
 enum { NUMALAB_MAX_ROLES = 8, NUMALAB_MAX_SET_VARIABLES = 8, NUMALAB_MAX_LAUNCH_WORDS = 16 };
 enum { NUMALAB_MAX_GROUP_SETTINGS = 8 };
 
-/* Of limits.patience, where several ranks share a busy node: one that waits for a message gives
- * its core to other programs, for some milliseconds each time. */
+/* limits.patience of ranks: on a loaded machine a rank that waits for a message leaves its core to
+ * other programs for some milliseconds each time. */
 enum { NUMALAB_RANK_PATIENCE = 4 };
 
 struct numalab_role {
     const char *name;    /* "handout", "solution", "submission", "control", "probe" */
     const char *program; /* path of its worker */
-    struct numalab_variables variables; /* of its environment, beside the monitor's own */
+    struct numalab_variables variables; /* of its environment, added to the monitor's */
     size_t rank_count;                  /* of an MPI job */
-    double cut_s;      /* of a generation: a timed phase that takes longer ends the role's part in
+    double cut_s;      /* run generation: a timed phase that takes longer ends the role's part in
                           it; 0: only limits.phase_s */
-    bool is_reference; /* of a generation: the kit's own, which is looked at less in the end */
-    bool may_fail;     /* of a generation: the others go on without it, and its time is beside
-                          what says how many rounds there are */
+    bool is_reference; /* run generation: numalab's own code, which is checked less at the end */
+    bool may_fail;     /* run generation: the others go on without it, and its time does not count
+                          for the number of rounds */
     size_t launch_word_count;
     const char *launch_word[NUMALAB_MAX_LAUNCH_WORDS]; /* mpiexec's: where ranks are bound */
 };
 
+/* A setting of a control group, for the run cpusets. */
 struct numalab_group_setting {
     const char *group;
     const struct numalab_group_key *key;
-    const char *value; /* as Linux takes it */
+    const char *value; /* in Linux's form */
 };
 
 struct numalab_run_options {
@@ -51,18 +52,18 @@ struct numalab_run_options {
     size_t thread_count;
     enum numalab_size size;
     struct numalab_sampling sampling;   /* of page evidence */
-    bool has_seed;                      /* as it was given; else it is drawn */
-    size_t n;                           /* of page evidence; 0: as sizing.h says */
-    size_t line_bytes;                  /* of a cache line; 0: as the node has them */
-    struct numalab_round_limits rounds; /* of a generation */
-    bool has_single_thread_run; /* placement: beside the team the same with one thread, in turns */
-    bool is_sequential;         /* one worker at a time: less memory, no interleaving */
+    bool has_seed;                      /* sampling.seed was given; else it is random */
+    size_t n;                           /* of page evidence; 0: by sizing.h */
+    size_t line_bytes;                  /* of a cache line; 0: the machine's */
+    struct numalab_round_limits rounds; /* run generation */
+    bool has_single_thread_run;         /* run placement: one thread, too, in turns with the team */
+    bool is_sequential;                 /* one worker at a time: less memory, no interleaving */
     const char
-        *memory_policy; /* placing: of the whole process, POLICY:NODES; NULL: the monitor's */
-    bool fills_node;    /* placing: the matrix has more than a NUMA node's free memory */
-    struct numalab_group_setting group_setting[NUMALAB_MAX_GROUP_SETTINGS]; /* cpusets */
+        *memory_policy; /* run placing: the whole process's, POLICY:NODES; NULL: the monitor's */
+    bool fills_node;    /* run placing: the matrix is larger than a NUMA node's free memory */
+    struct numalab_group_setting group_setting[NUMALAB_MAX_GROUP_SETTINGS]; /* run cpusets */
     size_t group_setting_count;
-    bool synchronous_sends; /* check: every send of a rank waits for its receive */
+    bool synchronous_sends; /* run check: every send of a rank waits for its receive */
     enum numalab_touch_order touch_order;
     enum numalab_touch_method touch_method;
     struct numalab_limits limits;
@@ -70,40 +71,40 @@ struct numalab_run_options {
     int cancel_fd;
 };
 
-/* Limits of a role's worker, and its variables, so the role has to last as long: huge pages for
- * all but the handout's, where the lab uses them. */
+/* Returns the limits of a role's worker: with huge pages if the lab uses them and the role is not
+ * "handout". They refer to the role's variables, so the role must last as long. */
 struct numalab_limits numalab_limits_of_role(const struct numalab_run_options *options,
                                              const struct numalab_role *role);
 
-/* Starts a role's worker or its ranks, rank_count of them, and has them initialise MPI. Of a
- * lab without MPI there is one. Returns 0, or -1 with job->failed->outcome set. */
+/* Starts a role's worker, or its ranks, rank_count of them, which initialise MPI. rank_count is 1
+ * for a lab without MPI. Returns 0, or -1 with job->failed->outcome set. */
 int numalab_role_start(struct numalab_job *job, const struct numalab_run_options *options,
                        const struct numalab_role *role, size_t rank_count,
                        const struct numalab_limits *limits);
 
-/* The two halves of it, where several roles may come up at once. */
+/* The two halves of it, for several roles that start at once. */
 int numalab_role_launch(struct numalab_job *job, const struct numalab_run_options *options,
                         const struct numalab_role *role, size_t rank_count,
                         const struct numalab_limits *limits);
 int numalab_role_connect(struct numalab_job *job, const struct numalab_driver *driver);
 
-/* What a run has to be given. */
+/* The roles that a run needs. */
 enum numalab_run_needs {
     NUMALAB_NEEDS_SINGLE_ROLE,
-    NUMALAB_NEEDS_NO_ROLE,   /* it looks at programs of the monitor's own */
-    NUMALAB_NEEDS_ROLES,     /* one or several; its record tells of each apart */
+    NUMALAB_NEEDS_NO_ROLE,   /* it observes processes of the monitor's own */
+    NUMALAB_NEEDS_ROLES,     /* one or several; its record has an entry for each */
     NUMALAB_NEEDS_MPI,       /* one, of a lab whose kernels are ranks */
-    NUMALAB_NEEDS_PING_PONG, /* one, of a driver that says how many round trips a call makes */
+    NUMALAB_NEEDS_PING_PONG, /* one, of a driver with repetitions */
 };
 
-/* Does the run: starts its own workers, ends them, and returns the record of what it saw, without
- * its kind, its one role and what every record has. The caller owns it. NULL only when there is no
+/* Does the run: starts its workers, ends them, and returns the record of what it observed, without
+ * the run's kind, its single role and what all records have. The caller owns it. NULL only without
  * memory. */
 typedef json_t *numalab_run_function(const struct numalab_run_options *options);
 
-/* The kinds of run, one row each: the name, which its function ends with, what it needs, and what
- * it sees, for the usage. Another run is another row, a file in this folder, and what the schema
- * and common/README.md say of it. */
+/* The kinds of run, a row each: the name, with which the name of its function ends, what it needs,
+ * and what it observes, for the usage. A new run needs a row, a file in this folder, and its parts
+ * in the schema and in common/README.md. */
 #define NUMALAB_RUNS(ROW)                                                                          \
     ROW(check, NUMALAB_NEEDS_SINGLE_ROLE, "results for small and odd sizes")                       \
     ROW(trace, NUMALAB_NEEDS_SINGLE_ROLE, "who writes each page first, and who uses it")           \
@@ -138,7 +139,7 @@ struct numalab_run {
 extern const struct numalab_run numalab_runs[];
 extern const size_t numalab_run_count;
 
-/* Returns NULL where there is none of that name. */
+/* Returns the run of a name; NULL if there is none. */
 const struct numalab_run *numalab_find_run(const char *name);
 
 #endif

@@ -1,36 +1,36 @@
-/* A worker with one thread beside a team: the same kernel, called in turns with it. How much more
- * CPU time the team takes than one thread is what sharing the work costs: questions to the
- * runtime, and threads that wait by spinning, which CPU time alone takes for work. */
+/* A worker with one thread, whose kernel is called in turns with a team's. The CPU time that the
+ * team takes more than one thread is what sharing the work costs: calls of the runtime, and threads
+ * that wait by spinning, which CPU time alone does not distinguish from work. */
 #ifndef NUMALAB_MONITOR_SINGLE_THREAD_H
 #define NUMALAB_MONITOR_SINGLE_THREAD_H
 
 #include "runs.h"
 
 struct numalab_single_thread {
-    struct numalab_role role; /* with what keeps it to one thread; job refers to it */
+    struct numalab_role role; /* with variables for one thread; job refers to it */
     struct numalab_job job;
-    size_t computes;
-    double cpu_s;      /* of all its threads in these */
-    double team_cpu_s; /* of all threads of the team beside it, which the caller adds up */
+    size_t computes;   /* compute phases so far */
+    double cpu_s;      /* CPU time of all its threads in these */
+    double team_cpu_s; /* CPU time of the team's threads, which the caller adds up */
 };
 
-/* Starts it and initialises a problem of size n. What goes wrong then and later is the job's
- * outcome, and no failure of the run: the other calls do nothing from there on. */
+/* Starts the worker and initialises a problem of size n. A failure, then or later, becomes the
+ * job's outcome and does not fail the run: after it the other functions do nothing. */
 void numalab_single_thread_start(struct numalab_single_thread *single,
                                  const struct numalab_run_options *options, size_t n);
 
-/* One compute phase. */
+/* Runs one compute phase. */
 void numalab_single_thread_run(struct numalab_single_thread *single,
                                const struct numalab_driver *driver);
 
-/* Whether the run was told to stop meanwhile. */
+/* Returns whether the run was requested to stop meanwhile. */
 bool numalab_single_thread_is_cancelled(const struct numalab_single_thread *single);
 
-/* CPU time of a process so far, in seconds, with that of threads which have ended; 0 where there
- * is none. */
+/* Returns the CPU time of a process so far, in seconds, with that of threads that have ended; 0 if
+ * the process has ended. */
 double numalab_process_cpu_s(pid_t pid);
 
-/* Ends it, and says what a record does; the caller owns that. Then free it. */
+/* Ends the worker and returns its part of the record, which the caller owns. Free it then. */
 json_t *numalab_single_thread_describe(struct numalab_single_thread *single,
                                        const struct numalab_driver *driver);
 void numalab_single_thread_free(struct numalab_single_thread *single);

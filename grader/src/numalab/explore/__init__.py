@@ -1,4 +1,4 @@
-"""What a lab is about, measured with intervals: runs, tables, plots.
+"""Explorations: measurements on the subject of a lab, with intervals, tables and plots.
 
 Imported by `commands` (explore), `learning` (the same in notebooks), `portrait` (the same rounds of
 fresh processes) and `reports` (figures of rates and latencies).

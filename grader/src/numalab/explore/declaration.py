@@ -1,4 +1,4 @@
-"""An exploration as a lab's explore.toml declares it, at its default or its quick size."""
+"""Read a lab's explore.toml, which declares its exploration at a default and a quick size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SIZES = ("default", "quick")
 
 
 def load_exploration(folder: Path, quick: bool = False) -> Exploration:
-    """Read a lab's explore.toml at its default or its quick size. Raises NumalabError."""
+    """Return the exploration of a lab's folder at its default or its quick size.
+    Raises NumalabError where explore.toml is missing or malformed."""
     top = read_table(folder / GRADING / FILE, NumalabError, None)
     kinds = experiment_kinds()
     experiment = kinds[top.choice("kind", kinds)]
@@ -27,7 +28,9 @@ def load_exploration(folder: Path, quick: bool = False) -> Exploration:
 
 
 def find_exploration(root: Path, name: str) -> Path:
-    """Return the lab folder that a name or number means. Raises UserError."""
+    """Return the folder of a lab by its name (02_affinity, affinity) or number (2, 02).
+    root: the folder that holds labs/. Raises UserError for no such lab, or one without an
+    exploration."""
     name = Path(name.rstrip("/")).name
     labs = sorted(
         path for path in (root / "labs").iterdir()
@@ -47,8 +50,9 @@ def find_exploration(root: Path, name: str) -> Path:
 
 
 def resized(exploration: Exploration, rounds: int | None, n: int | None) -> Exploration:
-    """Return it with another number of rounds, or another n: rows of the matrices, 8-byte elements
-    of the largest table or of each array. Raises UserError."""
+    """Return the exploration with another number of rounds or another n; None keeps either.
+    n: rows of the matrices, or 8-byte elements of the largest table or of each array. Raises
+    UserError for an n that the experiment can't have."""
     what = exploration.what if n is None else exploration.what.resize(n)
     if rounds is not None:
         what = what.repeat(rounds)

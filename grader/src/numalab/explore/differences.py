@@ -1,4 +1,4 @@
-"""Differences that survive repetition, in sentences."""
+"""Put differences between configurations that survive repetition into sentences."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_NAMED = 2  # differences that are described one by one
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two configurations.
+    """The difference between two configurations.
 
     Attributes:
-        first, second: what differs.
-        where: what they share.
-        comparison: first over second.
-        verb: the words between first and second, with {} for the ratio.
+        first, second: names of the two, such as static and dynamic.
+        where: what they have in common, such as the number of threads.
+        comparison: the ratio of first over second.
+        verb: the words between first and second in a sentence, with {} for the ratio.
     """
 
     first: str
@@ -31,11 +31,12 @@ class Difference:
 
     @property
     def survives(self) -> bool:
+        """Whether repetition leaves a difference; False also where there are too few rounds."""
         return self.comparison.survives == "yes"
 
     @property
     def size(self) -> float:
-        """The ratio or its inverse, 1 or more."""
+        """The median ratio or its inverse, whichever is 1 or more."""
         ratio = self.comparison.ratio.median
         return max(ratio, 1 / ratio)
 
@@ -48,7 +49,7 @@ class Difference:
 
 
 def survivors(differences: Sequence[Difference], subject: str) -> str:
-    """Say how many survive, how many chance alone would let through, and which are the largest.
+    """Return sentences on the differences: how many survive, how many would by chance, the largest.
     subject: what is compared, as a plural."""
     if not differences:
         return f"No two {subject} have been measured in one round."

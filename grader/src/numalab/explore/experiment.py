@@ -1,9 +1,9 @@
-"""What a lab's exploration measures, and what it measured.
+"""What a lab's exploration measures, and its measurements.
 
-An experiment is a kind of exploration that explore.toml names: its programs' configurations, its
-tables, sentences and picture. Each lies in the lab that has it (labs/NN_name/grading/
-NAME_experiment.py) and registers itself here by its name; rounds, intervals and files are alike for
-all.
+An experiment is a kind of exploration that explore.toml names: it has its programs' configurations,
+its tables, sentences and picture. The module of each is in its lab's folder
+(labs/NN_name/grading/NAME_experiment.py) and registers the class here. Rounds, intervals and files
+are alike for all.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MIB = 2**20
-MIN_ELEMENTS = 8192  # of a table or an array, 8 bytes each: 64 KiB
+MIN_ELEMENTS = 8192  # of a table or an array, of 8 bytes each: 64 KiB
 
-# Kernels of the probe (common/probe).
+# Loops of the program common/probe.
 CHASE = "chase"
 COPY, TRIAD = "copy", "triad"
-# How threads are bound. Not KMP_AFFINITY: every runtime reads these variables.
+# Placements of threads, set by OMP_PLACES and OMP_PROC_BIND, which every OpenMP runtime reads.
 DEFAULT, COMPACT, SCATTER = "default", "compact", "scatter"
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One thing that is timed.
+    """A program's arguments and environment, run once in each round.
 
     Attributes:
-        key: what the program's record has to say of itself, such as its number of threads.
-        arguments, environment: of the program.
-        is_seeded: the program draws something, anew in each round, the same for all of a round.
+        key: values that the program's record must have, such as its number of threads; no two
+            configurations of an exploration have the same key.
+        arguments, environment: of the program; the environment comes on top of the shell's.
+        is_seeded: whether the program takes a random seed, which is the round's number.
     """
 
     key: dict[str, int | str]
@@ -50,24 +51,23 @@ class Configuration:
     is_seeded: bool = False
 
     def arguments_in(self, round_number: int) -> tuple[str, ...]:
-        """Return the arguments in a round, from 0."""
+        """Return the arguments for a round; rounds are numbered from 0."""
         return (*self.arguments, f"seed={round_number}") if self.is_seeded else self.arguments
 
 
 def thread_counts(cores: int) -> list[int]:
-    """Return 1, 2, 4, ... and all cores."""
+    """Return the powers of two up to a number of cores, and that number, in ascending order."""
     return sorted({*(2**power for power in range(cores.bit_length())), cores})
 
 
 @dataclass(frozen=True)
 class VirtualMachine:
-    """Where pages are observed if this machine has one NUMA node.
+    """The virtual machine on which pages are observed if this machine has one NUMA node.
 
     Attributes:
-        name: of the gallery's machine.
-        cores_per_numa_node: how many of it are booted.
-        array_bytes: of each array there.
-        rounds: there; what one round shows the next one shows again, but for unbound threads.
+        name: the machine's name in the gallery.
+        cores_per_numa_node: the number of cores that each of its NUMA nodes is booted with.
+        array_bytes, rounds: the size of each array and the number of rounds on it.
     """
 
     name: str
@@ -77,45 +77,47 @@ class VirtualMachine:
 
 
 class Experiment(ABC):
-    """What is measured, at one of the sizes of explore.toml. A subclass is a frozen dataclass."""
+    """What is measured, at one of the sizes of explore.toml. Subclasses are frozen dataclasses."""
 
-    KEYS: ClassVar[tuple[str, ...]]  # of explore.toml, besides those that all kinds have
+    KEYS: ClassVar[tuple[str, ...]]  # keys of explore.toml besides those that all kinds have
     MEMORY: ClassVar[str]  # what takes the memory, as messages call it
-    HAS_OWN_PROGRAM: ClassVar[bool] = False  # the lab's explore.c; else the probe that all share
-    NEEDS_DESCRIPTION: ClassVar[bool] = False  # of the processor, by the program's `describe`
-    OBSERVES_PAGES: ClassVar[bool] = False  # on a virtual machine where this one has one NUMA node
-    LOAD_EFFECT: ClassVar[str] = ""  # of other load on what is compared, beside wider intervals
+    HAS_OWN_PROGRAM: ClassVar[bool] = False  # runs the lab's explore.c, not common/probe
+    NEEDS_DESCRIPTION: ClassVar[bool] = False  # needs what the program prints for `describe`
+    OBSERVES_PAGES: ClassVar[bool] = False  # has virtual_machine(), for machines of one NUMA node
+    LOAD_EFFECT: ClassVar[str] = ""  # end of a sentence: what other load does besides noise
 
     rounds: int
 
     @classmethod
     @abstractmethod
     def read(cls, top: Table, size: str) -> Self:
-        """Read explore.toml at one size, the name of its table. Raises the file's error."""
+        """Return the experiment at a size, the name of its table in explore.toml.
+        top: all of explore.toml. Raises NumalabError for a missing key or an impossible value."""
 
     @abstractmethod
     def resize(self, n: int) -> Self:
-        """Return it with another --n. Raises UserError where that can't be."""
+        """Return the experiment at another --n. Raises UserError for an n that can't be."""
 
     def repeat(self, rounds: int) -> Self:
-        """Return it with another number of rounds."""
+        """Return the experiment with another number of rounds."""
         return dataclasses.replace(self, rounds=rounds)  # type: ignore[type-var]
 
     @property
     @abstractmethod
     def needed_bytes(self) -> int:
-        """Memory of the largest configuration."""
+        """The memory in bytes that the largest configuration takes."""
 
     @abstractmethod
     def configurations(self, node: Json) -> list[Configuration]:
-        """Return what is run on a machine that describe_node has described."""
+        """Return what is run in each round. node: this machine, as describe_node describes it."""
 
     def virtual_machine(self) -> VirtualMachine | None:
-        """Return the virtual machine on which pages are observed; None: on none."""
+        """Return the virtual machine on which pages are observed; None where none is needed."""
         return None
 
     def virtual_configurations(self, node: Json) -> list[Configuration]:
-        """Return what is run on that virtual machine."""
+        """Return what is run on that virtual machine; called only where there is one.
+        node: the virtual machine, as describe_node describes it."""
         raise NotImplementedError
 
     @abstractmethod
@@ -124,7 +126,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def sentences(self, measurements: Measurements) -> list[str]:
-        """Return what survives repetition, in sentences."""
+        """Return sentences on which differences survive repetition."""
 
     @abstractmethod
     def show(self, measurements: Measurements, console: Console) -> None:
@@ -136,23 +138,24 @@ class Experiment(ABC):
 
     @abstractmethod
     def title_text(self, measurements: Measurements) -> str:
-        """Describe the sizes, for the figure's title; begins with a comma."""
+        """Describe the sizes, for the figure's title. The text begins with a comma."""
 
     def figure_size_in(self, measurements: Measurements) -> tuple[float, float]:
-        """Return width and height of the figure in inches."""
+        """Return the figure's width and height in inches."""
         del measurements
         return (12, 7.5)
 
     def pages_figure(
         self, measurements: Measurements, size_in: tuple[float, float] | None
     ) -> Figure | None:
-        """Return a picture of a virtual machine's pages; None where there is none."""
+        """Draw where pages were on the virtual machine; None where none were observed.
+        size_in: width and height in inches; None: the experiment's own."""
         del measurements, size_in
         return None
 
     def divergence_bytes(self, measurements: Measurements) -> int | None:
-        """Return the table size from which on small pages take longer; None where they don't, or
-        something else is measured."""
+        """Return the table size in bytes from which on small pages are slower than huge ones.
+        None where they are not, or the experiment has no tables."""
         del measurements
         return None
 
@@ -162,7 +165,7 @@ _AnyExperiment = TypeVar("_AnyExperiment", bound=type[Experiment])
 
 
 def register(kind: str) -> Callable[[_AnyExperiment], _AnyExperiment]:
-    """Let explore.toml name a class of experiments by its `kind`."""
+    """Return a class decorator that lets explore.toml name the class by its `kind`."""
 
     def add(experiment: _AnyExperiment) -> _AnyExperiment:
         _KINDS[kind] = experiment
@@ -179,7 +182,13 @@ def experiment_kinds() -> Mapping[str, type[Experiment]]:
 
 @dataclass(frozen=True)
 class Exploration:
-    """What ./numalab explore measures of a lab, which is its folder's name."""
+    """What ./numalab explore measures for a lab.
+
+    Attributes:
+        lab: the name of the lab's folder.
+        title: the heading of reports and pictures.
+        what: the experiment at the chosen size.
+    """
 
     lab: str
     title: str
@@ -188,13 +197,13 @@ class Exploration:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """One process.
+    """One process from start to end.
 
     Attributes:
-        configuration: index of what it ran.
-        round, order: number of the round, and its place within that, from 0.
-        started_s: seconds since the first one began.
-        record: what the program wrote.
+        configuration: index of its configuration.
+        round, order: the number of its round, and its position within the round, both from 0.
+        started_s: when the process was started, in seconds since run_rounds began.
+        record: what the program wrote; on a virtual machine without times.
     """
 
     configuration: int
@@ -205,15 +214,18 @@ class ProgramRun:
 
     @property
     def elapsed_s(self) -> float:
+        """The seconds that a lab's own program recorded; common/probe records them by kernel."""
         return float(self.record["elapsed_s"])
 
     def step_ns(self, kernel: str) -> float:
-        """Return ns per step of the kernel's best repetition: other load only adds time."""
+        """Return ns per step of a kernel's shortest repetition, since other load only adds time.
+        Raises NumalabError where the record has no times of the kernel."""
         times = self._times(kernel)
         return 1e9 * min(map(float, times["elapsed_s"])) / int(times["steps"])
 
     def rate_gb_s(self, kernel: str) -> float:
-        """Return 10^9 bytes per second between cores and memory, of the best repetition."""
+        """Return 10^9 bytes per second between cores and memory, of a kernel's shortest repetition.
+        Raises NumalabError where the record has no times of the kernel."""
         times = self._times(kernel)
         return 1e-9 * int(times["bytes_moved"]) / min(map(float, times["elapsed_s"]))
 
@@ -225,7 +237,7 @@ class ProgramRun:
 
 
 def runs_each(configurations: Sequence[Configuration], runs: Sequence[ProgramRun]) -> list[int]:
-    """Return the number of runs of each configuration that has any."""
+    """Return the number of runs of each configuration that has been run, in their order."""
     each = Counter(run.configuration for run in runs)
     return [each[index] for index in range(len(configurations)) if each[index]]
 
@@ -235,10 +247,10 @@ class VirtualPages:
     """Where pages were on a virtual machine, under the same program.
 
     Attributes:
-        machine: its name, what it stands for and how it ran.
-        node: what describe_node said there.
-        configurations, runs: what was run; its times mean nothing, so no record has any.
-        trouble: why there is nothing, or less than was requested.
+        machine: the virtual machine, as evidence records it; its name alone where it did not run.
+        node: its description by describe_node; empty where it did not run.
+        configurations, runs: what was run. Times on it mean nothing, so the records have none.
+        trouble: why nothing was observed; None where something was.
     """
 
     machine: Json
@@ -254,17 +266,17 @@ class VirtualPages:
 
 @dataclass(frozen=True)
 class Measurements:
-    """All that was measured, and what a reader has to know of it.
+    """All measurements of an exploration, and how they were made.
 
     Attributes:
-        exploration: what was measured.
-        configurations, runs: what was run, and what each process wrote.
-        node: this machine, as describe_node has it.
-        description: the processor and its pages, as the program's `describe` has them.
-        build: compiler, flags and runtime of the programs.
-        seed: of the random order of the rounds.
-        interrupted: Ctrl-C ended it.
-        virtual: pages of a virtual machine, where this machine has one NUMA node.
+        configurations: what was run in each round.
+        runs: the processes that ended, in their order; fewer than requested if interrupted.
+        node: this machine, as describe_node describes it.
+        description: what the program prints for `describe`; empty without NEEDS_DESCRIPTION.
+        build: compiler, flags and OpenMP runtime of the programs.
+        seed: the seed of the random order within rounds.
+        interrupted: whether Ctrl-C ended the measurement early.
+        virtual: pages on a virtual machine; None where none was needed or Ctrl-C came before.
     """
 
     exploration: Exploration
@@ -278,31 +290,32 @@ class Measurements:
     virtual: VirtualPages | None = None
 
     def _runs_of(self, key: Mapping[str, int | str]) -> Iterator[ProgramRun]:
-        """Yield the runs of the configuration with this key; none if there is no such one."""
+        """Yield the runs of the configuration with this key; nothing if there is none."""
         return (run for run in self.runs if self.configurations[run.configuration].key == key)
 
     def times_s(self, **key: int | str) -> dict[int, float]:
-        """Return seconds by round of the configuration with this key."""
+        """Return elapsed_s by round, of the configuration with this key."""
         return {run.round: run.elapsed_s for run in self._runs_of(key)}
 
     def steps_ns(self, kernel: str, **key: int | str) -> dict[int, float]:
-        """Return nanoseconds per step of a kernel by round of the configuration with this key."""
+        """Return ns per step of a kernel by round, of the configuration with this key."""
         return {run.round: run.step_ns(kernel) for run in self._runs_of(key)}
 
     def rates_gb_s(self, kernel: str, **key: int | str) -> dict[int, float]:
-        """Return 10^9 bytes per second of a kernel by round of the configuration with this key."""
+        """Return 10^9 bytes per second of a kernel by round, of the configuration with this key."""
         return {run.round: run.rate_gb_s(kernel) for run in self._runs_of(key)}
 
     def records(self, **key: int | str) -> list[Json]:
-        """Return what the programs wrote of the configuration with this key."""
+        """Return the records of the configuration with this key, in the order of the runs."""
         return [run.record for run in self._runs_of(key)]
 
     @property
     def runs_each(self) -> list[int]:
-        """Number of runs of each configuration that has any."""
+        """The number of runs of each configuration that has been run, in their order."""
         return runs_each(self.configurations, self.runs)
 
     def json_data(self) -> Json:
+        """Return what `./numalab explore --json` writes, but for numalab's version."""
         what = self.exploration.what
         whole: Json = {
             "schema": 1,
@@ -322,7 +335,7 @@ class Measurements:
 
 
 def _shown_node(node: Json) -> Json:
-    """Return what describe_node said without its list of PUs."""
+    """Return describe_node's description without its list of PUs."""
     return {key: value for key, value in node.items() if key != "pu_list"}
 
 

@@ -1,11 +1,10 @@
-"""Explorations: a lab's own small measurement, repeated until it can be believed.
+"""Run an exploration: a small measurement on a lab's subject, repeated in rounds.
 
-explore.toml in the lab's grading/ says what is measured; the program is the lab's own, explore.c
-beside it, or the probe that all share (common/probe). One process is one sample. A round runs every
-configuration once, in an order of its own: what disturbs the node for a while hits all of them
-alike, and samples of one round can be compared. Processes are fresh because where a process's pages
-lie, and so how they share the caches, differs from start to start: repetitions within one would all
-agree about it.
+explore.toml in the lab's grading/ declares what is measured. The program is the lab's own explore.c
+in the same folder, or common/probe, which all labs share. A round runs every configuration once, in
+a random order of its own, so that what disturbs the machine for a while hits all of them alike, and
+runs of one round can be compared. Each run is a process of its own, since where its pages are, and
+so how they share the caches, differs from process to process but not between repetitions.
 """
 
 from __future__ import annotations
@@ -38,14 +37,15 @@ from numalab.processes import shell_variables
 from numalab.processes.limits import limits_in_force, limits_sentence
 from numalab.words import CountedStep
 
-MEMORY_SHARE = 0.8  # of what is free may be taken
-EXIT_NO_MEMORY = 3  # of the programs
-KILLED, INTERRUPTED = -9, -2
+MEMORY_SHARE = 0.8  # the part of the free memory that may be taken
+EXIT_NO_MEMORY = 3  # exit code of explore.c and common/probe
+KILLED, INTERRUPTED = -9, -2  # by SIGKILL, by SIGINT
 
 
 def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
-    """Return the bytes that can be had without swapping. meminfo: the text of /proc/meminfo;
-    limit_bytes: of the control group."""
+    """Return the memory in bytes that can be allocated without swapping.
+    meminfo: the text of /proc/meminfo; limit_bytes: the control group's, None: it has none. Raises
+    NumalabError where /proc/meminfo has no MemAvailable."""
     for line in meminfo.splitlines():
         if line.startswith("MemAvailable:"):
             free = int(line.split()[1]) * 1024
@@ -54,7 +54,7 @@ def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
 
 
 def check_memory(exploration: Exploration, available: int) -> None:
-    """Raise UserError where the largest configuration takes too much of the available bytes."""
+    """Raise UserError if the largest configuration takes too much of the available bytes."""
     needed = exploration.what.needed_bytes
     if needed <= MEMORY_SHARE * available:
         return
@@ -66,8 +66,9 @@ def check_memory(exploration: Exploration, available: int) -> None:
 
 
 class VirtualNode(Place, Protocol):
-    """A place that is a virtual machine. machine: what it stands for, as evidence records it;
-    node: as describe_node has it there."""
+    """A place that is a virtual machine.
+    machine: the described machine that it stands for, as evidence records it; node: itself, as
+    describe_node describes it."""
 
     @property
     def machine(self) -> ShownMachine: ...
@@ -77,14 +78,16 @@ class VirtualNode(Place, Protocol):
 
 
 def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
-    """Return for each round the indices of the configurations in a random order."""
+    """Return for each round the indices of all configurations in a random order.
+    configurations, rounds: their numbers. The same seed gives the same orders."""
     generator = random.Random(seed)
     return [generator.sample(range(configurations), configurations) for _ in range(rounds)]
 
 
 def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
-    """Parse a program's record and check that it is of the configuration `key`: a runtime may give
-    another number of threads or another schedule. Raises NumalabError."""
+    """Return a program's record, a JSON text, checked against a configuration's key.
+    A runtime may give another number of threads or another schedule. Raises NumalabError where it
+    is no record, a time is not above 0, or a value differs from the key's."""
     try:
         record = json.loads(output)
         entries = record["times"] if "times" in record else [{"elapsed_s": [record["elapsed_s"]]}]
@@ -95,7 +98,7 @@ def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
         raise NumalabError(f"the program gave a time of {elapsed_s} s; the clock can't be trusted")
     for name, value in key.items():
         if (name == "chunk" and value == 0) or name == "placement":
-            continue  # the runtime's own word for it differs, or it has none
+            continue  # records have the runtime's value for chunk 0, and no placement
         if record.get(name) != value:
             raise NumalabError(f"asked for {name} {value}, the program ran with {record.get(name)}")
     return dict(record)
@@ -107,8 +110,9 @@ def run_program(
     environment: Mapping[str, str],
     place: Place = THIS_MACHINE,
 ) -> str:
-    """Run a program and return what it wrote. Raises Interrupted, UserError where memory was short,
-    and NumalabError."""
+    """Run a program and return its standard output. environment: all variables that it gets.
+    Raises Interrupted after Ctrl-C, UserError where it ran out of memory or was killed, and
+    NumalabError where it failed or can't be started."""
     done = place.execute([str(program), *arguments], environment)
     complaint = done.complaint.strip()
     if done.code == 0:
@@ -136,11 +140,10 @@ def run_rounds(
     place: Place = THIS_MACHINE,
     done: int = 0,
 ) -> Iterator[ProgramRun]:
-    """Run all configurations once per round and yield each run.
-
-    order: of each round, the indices of the configurations; done: number of rounds that were run
-    before.
-    """
+    """Run all configurations once per round, and yield each run when its process has ended.
+    order: for each round the indices of the configurations, as orders() returns them; done: the
+    number of rounds at its beginning that are skipped, since they were run before. Raises as
+    run_program and parse_record."""
     step = "measuring" if place is THIS_MACHINE else f"looking at pages on virtual {place.name}"
     surroundings = shell_variables.observer_environment()
     started = time.monotonic()
@@ -168,8 +171,10 @@ def explore(
     node: Json,
     progress: Callable[[str], None],
 ) -> Measurements:
-    """Measure all of it with programs that have been built; after Ctrl-C return what there is by
-    then, marked interrupted. Raises UserError where memory is short, and NumalabError."""
+    """Measure an exploration on this machine; its program must have been built.
+    node: this machine, as describe_node describes it. After Ctrl-C the measurements so far are
+    returned, marked as interrupted; they may be none. Raises UserError where memory is short, and
+    NumalabError where a program fails."""
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     check_memory(exploration, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     what = exploration.what
@@ -202,10 +207,8 @@ def observe_pages(
     progress: Callable[[str], None],
 ) -> tuple[VirtualPages, bool]:
     """Observe where pages are on an experiment's virtual machine, without times.
-
-    Returns what there was until the end or Ctrl-C, and whether it was Ctrl-C. Raises UserError and
-    NumalabError.
-    """
+    place: experiment.virtual_machine(), booted. Returns the pages, and whether Ctrl-C ended it
+    early. Raises UserError where memory is short, and NumalabError where a program fails."""
     machine = experiment.virtual_machine()
     assert machine is not None
     chosen = experiment.virtual_configurations(place.node)
@@ -224,7 +227,8 @@ def observe_pages(
 
 
 def read_build(installation: Installation) -> Json:
-    """Return compiler, flags and runtime of the programs. Raises NumalabError."""
+    """Return the compiler, flags and OpenMP runtime of the programs, from exploration.json.
+    Raises NumalabError where that can't be read."""
     path = installation.build / "exploration.json"
     try:
         build: Json = json.loads(path.read_text(encoding="utf-8"))

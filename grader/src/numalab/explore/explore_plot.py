@@ -1,4 +1,4 @@
-"""Pictures of what was explored, which can be read from the last row of a room."""
+"""Draw the pictures of an exploration, in letters that can be read from a room's last row."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLES = ((BLUE, "o"), (VERMILION, "s"), (GREEN, "^"))
-SIDESTEP = 0.16  # between the points of one place on the x axis
+SIDESTEP = 0.16  # between points that belong to one position on the x axis
 FORMATS = (".png", ".svg", ".pdf")
 
 
 def draw_bars(
     axes: Axes, xs: Sequence[float], intervals: Sequence[MedianInterval], **style: Any
 ) -> None:
-    """Draw medians with their intervals. style: keywords of matplotlib's errorbar."""
+    """Draw medians with their intervals as error bars. style: keywords of matplotlib's errorbar."""
     if not xs:
         return
     below = [interval.median - interval.low for interval in intervals]
@@ -35,7 +35,7 @@ def draw_bars(
 
 
 def check_target(path: Path) -> None:
-    """Raise UserError where the picture can't be written, before anything is measured."""
+    """Raise UserError if --plot names a file that can't be written; called before measuring."""
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--plot {path}: the name has to end with {', '.join(FORMATS)}")
     if path.is_dir():
@@ -47,11 +47,10 @@ def check_target(path: Path) -> None:
 
 
 def draw(measurements: Measurements, path: Path, scratch: Path) -> list[Path]:
-    """Write the picture, and as PATH_local_pages a virtual machine's pages where there are some.
-
-    scratch: a folder for matplotlib's own files. Returns the files written, each of them whole.
-    Raises NumalabError.
-    """
+    """Write the picture, and pages on a virtual machine, if any, to PATH_local_pages.
+    measurements: with one run or more; path: ends with one of FORMATS; scratch: a folder for
+    matplotlib's own files, made if missing. Returns the files that were written. Raises
+    NumalabError where a picture can't be drawn or written; no file is left in part."""
     try:
         keep_matplotlib_in(scratch)
         figures = {path: exploration_figure(measurements)}
@@ -83,8 +82,9 @@ def _write(figure: Figure, path: Path) -> None:
 def exploration_figure(
     measurements: Measurements, size_in: tuple[float, float] | None = None
 ) -> Figure:
-    """Return the picture. size_in: width and height; at the one that is left out letters have 14
-    points or a little less."""
+    """Return the picture of measurements with one run or more.
+    size_in: width and height in inches; None: the experiment's own, at which letters have 14 points
+    or a little less."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -101,8 +101,8 @@ def exploration_figure(
 def pages_figure(
     measurements: Measurements, size_in: tuple[float, float] | None = None
 ) -> Figure | None:
-    """Return the picture of a virtual machine's pages; None where there is none. size_in: width and
-    height."""
+    """Return the picture of pages on a virtual machine; None where none were observed.
+    size_in: width and height in inches; None: the experiment's own."""
     return measurements.exploration.what.pages_figure(measurements, size_in)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def heading(measurements: Measurements) -> list[str]:
-    """Return the title, and how it was measured."""
+    """Return the title, and a paragraph on the machine, the sizes and the build."""
     exploration, build, node = measurements.exploration, measurements.build, measurements.node
     what = exploration.what
     flags = build["flags" if what.HAS_OWN_PROGRAM else "probe_flags"]
@@ -25,7 +25,7 @@ def heading(measurements: Measurements) -> list[str]:
 
 
 def sentences(measurements: Measurements) -> list[str]:
-    """Return what survives repetition, in sentences."""
+    """Return sentences on which differences survive repetition."""
     return measurements.exploration.what.sentences(measurements)
 
 

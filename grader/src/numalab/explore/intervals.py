@@ -1,5 +1,5 @@
-"""Intervals that assume nothing of how times are distributed: order statistics, and the
-ratio of two things that were measured in the same round. Pure functions."""
+"""Confidence intervals of medians and of ratios, by order statistics. Pure functions.
+They assume no distribution of times. Ratios are of values from the same round."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ REQUIRED_COVERAGE = 0.95
 
 @dataclass(frozen=True)
 class MedianInterval:
-    """A median, and an interval that holds the true median with the probability `coverage` (0 to
-    1), whatever the distribution, if the samples are independent."""
+    """A median, and an interval (low to high) for the true median.
+    It holds that with the probability `coverage` (0 to 1), whatever the distribution is, if the
+    values are independent."""
 
     median: float
     low: float
@@ -25,29 +26,28 @@ class MedianInterval:
 
     @property
     def is_wide_enough(self) -> bool:
-        """Whether there were samples enough for REQUIRED_COVERAGE."""
+        """Whether there were values enough for REQUIRED_COVERAGE: 6 or more."""
         return self.coverage >= REQUIRED_COVERAGE
 
 
 def _log_share(count: int, smaller: int) -> float:
-    """Logarithm of the probability that exactly `smaller` of `count` values lie below the
-    median."""
+    """Return ln of the probability that `smaller` of `count` values are below the true median."""
     ways = math.lgamma(count + 1) - math.lgamma(smaller + 1) - math.lgamma(count - smaller + 1)
     return ways - count * math.log(2)
 
 
 def coverage(count: int, rank: int) -> float:
-    """Return the probability that the interval from the rank-th smallest of the samples to the
-    rank-th largest holds the true median: it does not where fewer than rank samples fall on one
-    side of it."""
+    """Return the probability (0 to 1) that an interval between ranks holds the true median.
+    It is from the rank-th smallest to the rank-th largest of `count` values, and does not hold the
+    median where fewer than `rank` values fall on one side of that."""
     outside = math.fsum(math.exp(_log_share(count, smaller)) for smaller in range(rank))
     return max(0.0, 1.0 - 2 * outside)
 
 
 @cache
 def _rank(count: int, required: float) -> tuple[int, float]:
-    """Return the largest rank whose interval covers as required, and its coverage; rank 1 where
-    none does. The probabilities are added up once, from the outermost rank inwards."""
+    """Return the largest rank whose interval has the required coverage, and its coverage.
+    Rank 1 where none has it."""
     rank, outside = 1, 2 * math.exp(_log_share(count, 0))
     covers = max(0.0, 1.0 - outside)
     while True:
@@ -58,8 +58,9 @@ def _rank(count: int, required: float) -> tuple[int, float]:
 
 
 def median_interval(values: Sequence[float], required: float = REQUIRED_COVERAGE) -> MedianInterval:
-    """Return the narrowest symmetric interval that covers as required; from the smallest to the
-    largest sample where none does. values: one or more."""
+    """Return the median of one value or more, with the narrowest interval of a coverage.
+    The interval's ends have the same rank from both sides; where none has the required coverage,
+    they are the smallest and the largest value."""
     ordered = sorted(values)
     count = len(ordered)
     rank, covers = _rank(count, required)
@@ -71,21 +72,21 @@ Survives = Literal["yes", "no", "too_few_rounds"]
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """How many times longer the first takes than the second, compared round by round."""
+    """The ratio of first over second, taken round by round: of times, or of rates."""
 
     ratio: MedianInterval
-    rounds: int
+    rounds: int  # the number of rounds that have both
 
     @property
     def survives(self) -> Survives:
-        """Whether repetition leaves a difference: 1 is outside the interval."""
+        """Whether a difference survives repetition: "yes" where 1 is outside the interval."""
         if not self.ratio.is_wide_enough:
             return "too_few_rounds"
         return "no" if self.ratio.low <= 1 <= self.ratio.high else "yes"
 
 
 def compare(first: Mapping[int, float], second: Mapping[int, float]) -> PairedComparison | None:
-    """Compare times by round, in the rounds that have both; None where there is no such round."""
+    """Compare values by round, first over second; None where no round has both."""
     common = sorted(first.keys() & second.keys())
     if not common:
         return None

@@ -1,13 +1,16 @@
-"""Modelled beside measured, on a node with several NUMA nodes: rates of one core, one controller
-and one link are measured, other placements predicted from them as modelling/ does, and these run.
+"""Compare modelled with measured bandwidths on a machine with several NUMA nodes.
 
-All of it is one loop (the probe's triad), in fresh processes, each configuration once in a round: a
-prediction is held against a measurement of the same round, whose rates it is made of. It fits
-nothing to what it predicts. What it shows is how far the model's assumption holds on this node,
-that all parts work at once and the slowest limits all. What could fake that: arrays that caches
-hold (so they are four times as large), pages elsewhere than asked for (each process reports its
-pages, and a run of which they are is refused), rates that change between two processes of a round
-(the intervals are over rounds). Pure functions but for `measure`."""
+The rates of one core, one controller and one link are measured, the bandwidths of other placements
+predicted from them as modelling/ does, and measured, too. All of it is triad of common/probe, in
+fresh processes, each configuration once in a round. A prediction is made of one round's rates,
+compared with the measurement of the same round, and fitted to nothing. The comparison shows how far
+the model's assumption holds on this machine: that all parts work at once and the slowest limits
+all. Pure functions but for `measure`.
+
+It could be faked by arrays that fit into caches (so three are four times as large as all caches of
+the last level), by pages on another NUMA node than requested (each process reports them, and an
+error ends the measurement), and by rates that change within a round (intervals are over rounds).
+"""
 
 from __future__ import annotations
 
@@ -30,11 +33,12 @@ from numalab.modelling.times import modelled
 from numalab.modelling.traffic import MemoryTraffic, node_of_core, summed
 
 MIB = 2**20
-TIMES_CACHES = 4  # so large are the arrays together
-LEAST_ARRAY, ARRAY_SHARE = 64 * MIB, 16  # of free memory, one part in so many
+TIMES_CACHES = 4  # the least size of the three arrays together, over that of the last-level caches
+# The least bytes of an array, and the divisor that gives the most bytes from the free memory.
+LEAST_ARRAY, ARRAY_SHARE = 64 * MIB, 16
 REPETITIONS = 5
-LEAST_PLACED = 0.95  # of the pages
-ROUNDS, QUICK_ROUNDS = 9, 6  # 6 are the fewest with an interval of 95 %
+LEAST_PLACED = 0.95  # the least share of pages on the requested NUMA node
+ROUNDS, QUICK_ROUNDS = 9, 6  # 6 are the fewest that give an interval of 95 %
 SOURCE, HOW = "measured", "triad on this node, in the same round"
 
 SINGLE_NUMA_NODE = (
@@ -47,8 +51,9 @@ SINGLE_NUMA_NODE = (
 
 @dataclass(frozen=True)
 class RatedRun:
-    """A configuration whose measured bandwidth is a rate of the model. resource: that it is of;
-    distance: between cores and memory; configuration: its index in the plan."""
+    """A configuration whose measured bandwidth is one of the model's rates.
+    distance: between the NUMA nodes of cores and memory, None for a controller; configuration: its
+    index in the plan."""
 
     resource: Resource
     distance: int | None
@@ -57,8 +62,8 @@ class RatedRun:
 
 @dataclass(frozen=True)
 class PredictedRun:
-    """A configuration whose bandwidth is predicted. what: its placement, as a text; configuration:
-    its index in the plan."""
+    """A configuration whose bandwidth is predicted.
+    what: its placement, as a text for tables; configuration: its index in the plan."""
 
     what: str
     traffic: MemoryTraffic
@@ -67,7 +72,13 @@ class PredictedRun:
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """What is run. machine: this one, its PUs and NUMA nodes numbered from 0 without gaps."""
+    """What is run in each round.
+
+    Attributes:
+        machine: this machine without rates, its cores and NUMA nodes numbered from 0 without gaps.
+        configurations: of the rated and the predicted runs, which refer to them by index.
+        array_bytes: the size of each of three arrays.
+    """
 
     machine: Machine
     configurations: tuple[Configuration, ...]
@@ -78,8 +89,13 @@ class ModelPlan:
 
 @dataclass(frozen=True)
 class _Node:
-    """cores: the first PU of each core that this process may use, by NUMA node in the order of
-    the numbers; numbers: Linux's; distances: between these, in the same order."""
+    """The NUMA nodes with cores, in ascending order of Linux's numbers.
+
+    Attributes:
+        cores: for each NUMA node the first PU of each core that this process may use.
+        numbers: Linux's numbers of the NUMA nodes.
+        distances: of each NUMA node to each.
+    """
 
     cores: tuple[tuple[int, ...], ...]
     numbers: tuple[int, ...]
@@ -87,8 +103,8 @@ class _Node:
 
     @cached_property
     def machine(self) -> Machine:
-        """The machine as the model has it: cores numbered over the NUMA nodes, a PU each. That
-        several L3s of a NUMA node may be a limit is left out."""
+        """The machine for the model: each core has one PU, numbered from 0 over the NUMA nodes.
+        Several L3 caches of a NUMA node, which may be a limit, are left out."""
         first, nodes = 0, []
         for number, cores in enumerate(self.cores):
             numbered = tuple(Core((first + index,)) for index in range(len(cores)))
@@ -101,7 +117,7 @@ class _Node:
         )  # fmt: skip
 
     def core_numbers(self, node: int) -> list[int]:
-        """Return the numbers of a NUMA node's cores."""
+        """Return the numbers of a NUMA node's cores in `machine`. node: its index."""
         first = sum(len(cores) for cores in self.cores[:node])
         return list(range(first, first + len(self.cores[node])))
 
@@ -124,8 +140,9 @@ def _described(node: Json) -> _Node:
 
 
 def model_plan(node: Json, available_bytes: int) -> ModelPlan:
-    """Return what is run on a machine. Raises UserError where it has one NUMA node with cores, or
-    too little memory for arrays that caches don't hold."""
+    """Return what is run on this machine. node: as describe_node describes it.
+    available_bytes: its free memory. Raises UserError where fewer than two NUMA nodes have cores
+    and memory, or where memory is too small for arrays that don't fit into the caches."""
     if usable_numa_nodes(node) < 2:
         others = "; ".join(not_counted(node))
         raise UserError(f"{SINGLE_NUMA_NODE}{f' ({others})' if others else ''}")
@@ -148,7 +165,7 @@ def model_plan(node: Json, available_bytes: int) -> ModelPlan:
 
 
 class _Made:
-    """Builds a plan. Cores are numbered over the NUMA nodes."""
+    """A plan in the making. Cores and NUMA nodes have the numbers of _Node.machine."""
 
     def __init__(self, node: _Node, array_bytes: int) -> None:
         self.node, self.array_bytes = node, array_bytes
@@ -158,8 +175,8 @@ class _Made:
         self.pus = [pu for cores in node.cores for pu in cores]
 
     def _configuration(self, cores: Sequence[int], home: int | None) -> int:
-        """Add a configuration and return its index. home: the NUMA node of all pages; None: each
-        thread's are on its own."""
+        """Add a configuration with a thread on each core, and return its index.
+        home: the NUMA node of all pages; None: each thread's pages are on its own NUMA node."""
         pus = ",".join(str(self.pus[core]) for core in cores)
         arguments = [
             TRIAD, "pages=small", f"bytes={self.array_bytes}", f"repetitions={REPETITIONS}",
@@ -179,7 +196,7 @@ class _Made:
         return len(self.configurations) - 1
 
     def _pairs(self) -> dict[int, tuple[int, int]]:
-        """Return the first pair of NUMA nodes (user, home) at each distance, 10 too."""
+        """Return the first pair of NUMA nodes (user, home) by distance, also with user = home."""
         pairs: dict[int, tuple[int, int]] = {}
         for user, row in enumerate(self.node.distances):
             for home, distance in enumerate(row):
@@ -187,6 +204,7 @@ class _Made:
         return pairs
 
     def add_rates(self) -> None:
+        """Add for each distance a core's rate, and the controller's or the link's."""
         for distance, (user, home) in sorted(self._pairs().items()):
             cores = self.node.core_numbers(user)
             self.rated.append(RatedRun("core", distance, self._configuration(cores[:1], home)))
@@ -204,7 +222,7 @@ class _Made:
         self.predicted.append(PredictedRun(what, traffic, self._configuration(cores, home)))
 
     def add_predictions(self) -> None:
-        """Add placements none of which gives a rate."""
+        """Add the placements whose bandwidth is predicted; none of them gives a rate."""
         nodes = range(len(self.node.numbers))
         every = [core for node in nodes for core in self.node.core_numbers(node)]
         fewest = min(map(len, self.node.cores))
@@ -223,14 +241,17 @@ class _Made:
         self._predict("a core of each NUMA node, all pages on the first", in_turn[: len(nodes)], 0)
 
 
-# ---- modelled beside measured ----------------------------------------------------------
+# ---- modelled and measured -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Compared:
     """Modelled and measured bandwidth of a placement, in 10^9 bytes per second.
 
-    measured_over_modelled: compared round by round; bottleneck: the resources that limit it.
+    Attributes:
+        what, threads: the placement, as a text, and its number of threads.
+        measured_over_modelled: the ratio, taken round by round.
+        bottleneck: the kinds of parts that limit it, by the model of the first whole round.
     """
 
     what: str
@@ -243,8 +264,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """All runs of a plan, and what follows from those of whole rounds. node: this machine, as
-    describe_node has it."""
+    """All runs of a plan, and the rates and predictions that follow from whole rounds.
+
+    Attributes:
+        runs: all processes that ended, also those of a round that was interrupted.
+        node: this machine, as describe_node describes it.
+        interrupted: whether Ctrl-C ended the measurement early.
+    """
 
     plan: ModelPlan
     runs: tuple[ProgramRun, ...]
@@ -253,7 +279,7 @@ class ModelComparison:
 
     @property
     def _round_rates(self) -> Mapping[int, Mapping[int, float]]:
-        """GB/s of each configuration by round, of rounds in which all of them ran."""
+        """The rates in GB/s by round and configuration, of rounds in which all of them ran."""
         by_round: dict[int, dict[int, float]] = {}
         for sample in self.runs:
             by_round.setdefault(sample.round, {})[sample.configuration] = sample.rate_gb_s(TRIAD)
@@ -262,10 +288,11 @@ class ModelComparison:
 
     @property
     def rounds(self) -> int:
+        """The number of whole rounds."""
         return len(self._round_rates)
 
     def rates(self) -> list[tuple[RatedRun, MedianInterval]]:
-        """Return the measured rates in GB/s; none where no round is whole."""
+        """Return the measured rates in GB/s, in the plan's order; none where no round is whole."""
         rounds = self._round_rates.values()
         return [
             (one, median_interval([round_gb_s[one.configuration] for round_gb_s in rounds]))
@@ -274,7 +301,7 @@ class ModelComparison:
         ]
 
     def compared(self) -> list[Compared]:
-        """Return the predicted placements; none where no round is whole."""
+        """Return the comparison for each predicted placement; none where no round is whole."""
         rounds = list(self._round_rates.values())
         return [self._compared(one, rounds) for one in self.plan.predicted if rounds]
 
@@ -300,7 +327,7 @@ class ModelComparison:
         return replace(self.plan.machine, rates=rates)
 
     def json_data(self) -> Json:
-        """Return all runs, and what follows from them."""
+        """Return what `./numalab explore model --json` writes, but for numalab's version."""
         return {
             "kind": "model",
             "interrupted": self.interrupted,
@@ -334,7 +361,9 @@ class ModelComparison:
 
 
 def check_pages(record: Json) -> None:
-    """Raise UserError where pages of a process are not on the requested NUMA node."""
+    """Raise UserError if less than LEAST_PLACED of a process's pages are where they should be.
+    That is the requested NUMA node, else those of the threads that use them. A share that Linux
+    does not report passes."""
     key = "local_share" if record.get("memory_node") is None else "memory_node_share"
     share = record.get(key)
     if share is not None and share < LEAST_PLACED:
@@ -355,8 +384,10 @@ def measure(
     rounds: int,
     progress: Callable[[str], None],
 ) -> ModelComparison:
-    """Run the plan with the probe, which has been built; after Ctrl-C return what there is by then,
-    marked so. Raises UserError where memory is short, NumalabError."""
+    """Run a plan with common/probe, which must have been built.
+    node: this machine, as describe_node describes it. After Ctrl-C the runs so far are returned,
+    marked as interrupted. Raises UserError where memory is short or pages are on another NUMA node
+    than requested, and NumalabError where a process fails."""
     order = orders(len(plan.configurations), rounds, random.SystemRandom().randrange(2**32))
     runs: list[ProgramRun] = []
     interrupted = False

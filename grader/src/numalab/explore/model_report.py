@@ -1,4 +1,4 @@
-"""Modelled beside measured, for a terminal of 80 columns."""
+"""Print modelled and measured bandwidths in a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numalab.machines.rates import LOCAL, PublishedRate, rate_name
 from numalab.terminal import plain_table
 from numalab.words import count
 
-CLOSE = 0.15  # relative error that the model may have on published runs
+CLOSE = 0.15  # the relative error that the model may have on published runs
 _RESOURCE_NAMES = {
     "core": "core", "l3": "L3", "controller": "controller", "link": "link",
 }  # fmt: skip
@@ -33,7 +33,7 @@ def _rate_row(rated: RatedRun, interval: MedianInterval) -> tuple[str, str]:
 
 
 def verdict_words(compared: Compared) -> str:
-    """Say what the interval of measured over modelled means for the model."""
+    """Return what measured over modelled says: within CLOSE, faster, slower, or not decided."""
     ratio = compared.measured_over_modelled
     if ratio.low > 1 + CLOSE:
         return "faster than modelled"
@@ -45,6 +45,7 @@ def verdict_words(compared: Compared) -> str:
 
 
 def show(comparison: ModelComparison, console: Console) -> None:
+    """Print the rates and the predicted placements; a sentence where no round is whole."""
     console.print(Text("Modelled beside measured: triad, GB/s", style="bold"))
     rates, compared = comparison.rates(), comparison.compared()
     if not compared:

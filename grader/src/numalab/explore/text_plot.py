@@ -1,4 +1,4 @@
-"""A picture of curves in plain characters, 80 columns or fewer, for a terminal."""
+"""Plot curves in plain characters, in 80 columns or fewer, for a terminal."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 ROWS = 11
-LABEL_COLUMNS = 8  # of values on the left, with the axis
+LABEL_COLUMNS = 8  # for values on the left, with the axis
 MOST_COLUMNS = 80
-BOTH = "*"
+BOTH = "*"  # where curves meet
 
 
 @dataclass(frozen=True)
 class PlotSeries:
-    """A curve. mark: its character; values: by place on the x axis, from 0."""
+    """A curve. mark: the character that draws it; values: by position on the x axis, from 0."""
 
     mark: str
     name: str
@@ -23,8 +23,14 @@ class PlotSeries:
 
 @dataclass(frozen=True)
 class Axis:
-    """The axis of values. top: None: logarithmic, for values above 0; else linear from 0 to `top`,
-    with curves side by side, since many of their values are equal."""
+    """The axis of values.
+
+    Attributes:
+        unit: shown at its upper end; may be empty.
+        rows: the number of lines, 2 or more.
+        top: None: the axis is logarithmic, for values above 0. Else it is linear from 0 to `top`,
+            and curves are drawn side by side, since many of their values are equal.
+    """
 
     unit: str
     rows: int = ROWS
@@ -34,8 +40,9 @@ class Axis:
 def text_plot(
     series: Sequence[PlotSeries], places: Sequence[str], marks: Mapping[int, str], axis: Axis
 ) -> list[str]:
-    """Return the lines of a plot: legend, rows, x axis with the places' names, and marks (short
-    words) below their places. Where two curves meet there is a *. Without values: no lines."""
+    """Return the lines of a plot; none where no series has a value.
+    places: names of the positions on the x axis, 1 to 72; marks: short words below the axis, by
+    position."""
     all_values = [value for one in series for value in one.values.values()]
     if not all_values:
         return []
@@ -69,7 +76,7 @@ def text_plot(
 
 @dataclass(frozen=True)
 class _Scale:
-    """Converts values to rows and back. low, high: values of the first and the last row."""
+    """A conversion of values to rows and back. low, high: values of the lowest and highest row."""
 
     low: float
     high: float
@@ -99,7 +106,7 @@ def _short(value: float) -> str:
 
 
 def _placed(words: Mapping[int, str]) -> str:
-    """Return a line of words, each around its column; one that would touch another is left out."""
+    """Return a line with words centred on their columns, without any that would touch another."""
     line = ""
     for column in sorted(words):
         word = words[column]

@@ -1,4 +1,4 @@
-"""The reach of the TLB, as cpuid reports it, and what a page walk reads."""
+"""The reach of the TLB, as cpuid reports it, and the bytes that page walks read."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from numalab.evidence.record import Json
 
 MIB = 2**20
-ENTRY_BYTES = 8  # of a page table: x86-64, AArch64
+ENTRY_BYTES = 8  # of an entry of a page table, on x86-64 and AArch64
 
 
 @dataclass(frozen=True)
 class Reach:
-    """Entries of the data TLB of one level, from 1, for one size of pages."""
+    """The data TLB of one level, counted from 1, for one size of pages."""
 
     page_bytes: int
     entries: int
@@ -21,6 +21,7 @@ class Reach:
 
     @property
     def reach_bytes(self) -> int:
+        """The bytes that its entries translate."""
         return self.page_bytes * self.entries
 
 
@@ -35,8 +36,9 @@ _AMD_REGISTER = {4096: 1, 2 * MIB: 0}
 
 
 def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
-    """Return the TLB's levels from the first on for one size of pages; none where cpuid reports
-    nothing, as under many hypervisors. description: what the program's `describe` wrote."""
+    """Return the TLB's levels for one size of pages, in ascending order.
+    description: what common/probe prints for `describe`. Empty where cpuid reports nothing, as
+    under many hypervisors, or where pages are neither of 4 KiB nor of 2 MiB."""
     if page_bytes not in _INTEL_PAGE_BITS:
         return []
     entries = _intels(description, page_bytes) or _amds(description, page_bytes)
@@ -44,14 +46,14 @@ def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
 
 
 def tlb_reach(description: Json, page_bytes: int) -> Reach | None:
-    """Return the reach of the last level; None where it isn't reported."""
+    """Return the reach of the TLB's last level; None where tlb_reaches is empty."""
     reaches = tlb_reaches(description, page_bytes)
     return reaches[-1] if reaches else None
 
 
 def _intels(description: Json, page_bytes: int) -> Mapping[int, int]:
-    """Return Intel's entries by level; of several TLBs of one level, as for loads and for stores,
-    the most."""
+    """Return the number of entries by level, as Intel's cpuid reports it.
+    Of several TLBs of one level, such as for loads and for stores, the largest counts."""
     entries: dict[int, int] = {}
     for _a, b, c, d in description.get("cpuid_18", []):
         kind, level = d & 0x1F, d >> 5 & 0x7
@@ -75,7 +77,7 @@ def _amds(description: Json, page_bytes: int) -> Mapping[int, int]:
 
 
 def walked_bytes(table_bytes: int, page_bytes: int) -> int:
-    """Return the bytes of page table that the last steps of walks may read: an entry for each page
-    of the table. Computed, since VmPTE counts more than walks read: with each transparent huge page
-    Linux keeps a small page's table in store."""
+    """Return the bytes that the last steps of page walks may read: one entry per page of the table.
+    Linux's VmPTE would count more, since Linux keeps a page table of small pages in store for each
+    transparent huge page."""
     return -(-table_bytes // page_bytes) * ENTRY_BYTES

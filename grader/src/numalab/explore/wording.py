@@ -1,4 +1,4 @@
-"""Sizes, intervals and comparisons of an exploration in words."""
+"""Format sizes, intervals and comparisons of an exploration as text."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def short_bytes(size_bytes: int) -> str:
 
 
 def three_digits(value: float) -> str:
+    """Format a value with three significant digits: 1.23, 12.3, 123; at most two decimals."""
     return f"{value:.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2}f}"
 
 
 def interval_words(interval: MedianInterval) -> str:
-    """Format an interval: 12.3 [12.1, 12.6]; the median alone where one sample allows none."""
+    """Format an interval: 12.3 [12.1, 12.6]; the median alone where it is of one value."""
     if interval.coverage == 0:
         return three_digits(interval.median)
     low, high = three_digits(interval.low), three_digits(interval.high)
@@ -36,12 +37,13 @@ def interval_words(interval: MedianInterval) -> str:
 
 
 def ratio_words(ratio: float) -> str:
-    """Format a ratio with two decimals, with three where two would say 1 and it is not."""
+    """Format a ratio with two decimals, or with three where two would show 1.00 for another."""
     return f"{ratio:.3f}" if ratio != 1 and f"{ratio:.2f}" == "1.00" else f"{ratio:.2f}"
 
 
 def comparison_words(comparison: PairedComparison | None) -> str:
-    """Format a comparison: 0.95-1.02, with a star where the difference survives repetition."""
+    """Format a comparison as its interval: 0.95-1.02, with a star where the difference survives.
+    The median with a question mark where rounds are too few; empty for None."""
     if comparison is None:
         return ""
     if comparison.survives == "too_few_rounds":
@@ -51,7 +53,8 @@ def comparison_words(comparison: PairedComparison | None) -> str:
 
 
 def interval_note(rounds: Sequence[int]) -> str:
-    """Say what the intervals in a table hold. rounds: of each configuration."""
+    """Return a sentence on what the intervals in a table hold.
+    rounds: the number of runs of each configuration; one number or more."""
     fewest, most = min(rounds), max(rounds)
     coverage = median_interval([0.0] * fewest).coverage
     spread = f"{fewest}" if fewest == most else f"{fewest} to {most}"
@@ -68,7 +71,7 @@ def interval_note(rounds: Sequence[int]) -> str:
 
 
 def disturbance(measurements: Measurements) -> list[str]:
-    """Return a sentence on other load before the start; none where there was none."""
+    """Return a sentence on other load before the start, in a list; empty where there was none."""
     if not is_loaded(measurements.node):
         return []
     return [

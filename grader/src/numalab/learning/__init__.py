@@ -1,5 +1,5 @@
-"""For who solves the labs: progress, hints of the day, notebooks, the kit in Python.
+"""Predictions, questions, progress and notebooks for students, and numalab as a Python module.
 
 Imported by `commands` (progress, notebook, explore), `editions` (answers to questions, sealed),
-`teaching` (questions of a lab) and `numalab` itself, whose names for notebooks lie here.
+`teaching` (questions of a lab) and `numalab` itself, whose functions for notebooks are in it.
 """

@@ -1,13 +1,13 @@
-"""The kit in Python, for notebooks and for instructors' scripts: records and figures.
+"""numalab in Python, for notebooks and for instructors' scripts: records and figures.
 
     lab = numalab.lab("01_first_touch")
-    run = lab.run("c")                     # your kernel: built, run, looked at
+    run = lab.run("c")                     # your kernel: built, run, judged
     run.touch_map(lab.run("c", source=lab.handout("c"), label="handout"))
     print(lab.on("nebula").grade("c").report)
 
-Each call holds the build folder's lock while it measures, as the commands do, and waits for it
-where one of them has it. What goes wrong and is no student's result is an error of numalab.errors,
-with a sentence.
+Each call holds the build folder's lock while it measures, as the commands do, and waits while one
+of them holds it. What goes wrong and is no student's result raises an error of numalab.errors, with
+a sentence for the student.
 """
 
 from __future__ import annotations
@@ -73,8 +73,9 @@ Size = Literal["quick", "default", "published"]
 
 
 def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
-    """Return a lab by its name or number, or your variant of it by the variant's name. Raises
-    UserError for another name, and NumalabError."""
+    """Return a lab by its name or number, or your variant of it by the variant's name.
+    installation: left out: the one that this package belongs to. Raises UserError for another name,
+    and NumalabError where the lab's files can't be read or copied."""
     installation = installation or find_own_installation()
     keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
@@ -93,9 +94,13 @@ def _silent(step: str) -> None:
 
 @dataclass(frozen=True)
 class _Measured:
-    """Sessions here and on virtual nodes, and what there is to show of them. not_booted: why the
-    one that was asked for could not be had; notes: what is smaller in them than in the machines
-    that they stand for; texts: that were tried."""
+    """Gradings of a kernel on this machine and on virtual machines, and what results show of them.
+
+    Attributes:
+        not_booted: why no virtual machine could be booted; None where one was, or none was needed.
+        notes: for each virtual machine how it differs from the machine that it stands for.
+        texts: the files that were built and run, by name.
+    """
 
     gradings: KernelGradings
     kernel: GradedKernel
@@ -112,6 +117,7 @@ class LearnerLab:
     """A lab to work with: build, run, grade and measure kernels of yours.
 
     Attributes:
+        installation: the folders that numalab works in.
         declared: the lab as its lab.toml declares it.
         folder: the folder with your files.
         machine: the virtual machine on which placement is observed; None: this machine.
@@ -130,18 +136,18 @@ class LearnerLab:
         return self.declared.name
 
     def on(self, machine: str) -> LearnerLab:
-        """Return the lab with placement observed on a virtual machine. Nothing is booted before
-        run(). machine: its name in `./numalab machine list`. Raises UserError for another name."""
+        """Return the lab with placement observed on a virtual machine, which run() boots.
+        machine: its name in `./numalab machine list`. Raises UserError for another name."""
         return replace(self, machine=find_machine(self.installation, machine))
 
     def at(self, folder: str | Path) -> LearnerLab:
-        """Return the lab with your files in FOLDER/NN_name/, where `./numalab grade --submission
-        FOLDER` looks for them."""
+        """Return the lab with your files in FOLDER/NN_name/, as in `grade --submission FOLDER`."""
         return replace(self, folder=Path(folder).resolve() / self.name)
 
     def handout(self, language: str) -> str:
-        """Return the text of the starting code in a language, "c" or "fortran". Raises UserError
-        for a language that the lab does not have, and NumalabError where the file is missing."""
+        """Return the text of the starting code in a language, "c" or "fortran".
+        Raises UserError for a language that the lab does not have, and NumalabError where the file
+        is missing."""
         file = KERNEL_FILES[self.check_language(language)]
         for folder in (
             self.installation.pristine_folder(self.name),
@@ -152,8 +158,9 @@ class LearnerLab:
         raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
 
     def topology(self) -> Figure:
-        """Draw the machine of on(), or this one. Raises UserError for a machine that is made from
-        a seed, since its topology is what the lab asks for, and NumalabError."""
+        """Draw the machine of on(), or this one.
+        Raises UserError for a machine that is made from a seed, since its topology is what the lab
+        asks for, and NumalabError."""
         from numalab.reports.figures import topology_figure
 
         if self.machine is not None and self.machine.seed is not None:
@@ -200,7 +207,8 @@ class LearnerLab:
             or_recorded: whether recorded() takes its place if the virtual machine can't be booted.
 
         Raises:
-            UserError: for a value that does not exist, such as an unknown language.
+            UserError: for a value or a file that does not exist, such as an unknown language, or a
+                lab on MPI in a build without MPI.
             NumalabError: the run could not be made. A kernel that does not build or is not correct
                 is a result and raises nothing.
             Interrupted: you interrupted it; the run so far is in its arguments.
@@ -215,8 +223,9 @@ class LearnerLab:
         return self.recorded()
 
     def recorded(self) -> Run:
-        """Return the run of the starting code in C that numalab keeps for the virtual machine of
-        on(). Raises UserError where it keeps none."""
+        """Return the recorded run of the starting code in C on the virtual machine of on().
+        It comes with numalab. Raises UserError where there is none, and NumalabError where it can't
+        be read."""
         name = "" if self.machine is None else self.machine.name
         path = self.recorded_path(name)
         if not path.is_file():
@@ -269,19 +278,23 @@ class LearnerLab:
         part: str | None = None,
         rounds: int = ROUNDS,
     ) -> Sweep:
-        """Measure a kernel's rate in GB/s over the number of threads, on this machine: each setting
-        once per round, in random order, each time in a process of its own.
+        """Measure a kernel's rate in GB/s over the number of threads, on this machine.
+
+        Each setting is run once per round, in random order, each time in a process of its own.
 
         Args:
             language, source: as for run().
-            threads: numbers of threads; left out: from 1 to the number of cores, of more than 8
-                cores the powers of two and all.
+            threads: numbers of threads; left out: each from 1 to the number of cores, or if these
+                are more than 8 the powers of two and the number of cores.
             files: names of placement files of yours to compare; left out: the lab's own placement.
             part: of several kernels the one to time.
             rounds: 1 or more; with 6 the range of the rates holds the median at 95 %.
 
+        Returns:
+            the rates; a complaint where the kernel does not build or finish, or on a login node.
+
         Raises:
-            UserError: for settings that can't be measured here.
+            UserError: for settings that can't be measured on this machine.
             NumalabError: the measurement could not be made.
             Interrupted: you interrupted it before anything was measured; later on the sweep so far
                 is returned.
@@ -324,9 +337,10 @@ class LearnerLab:
             rounds: number of rounds; left out: the exploration's own.
 
         Raises:
-            UserError: the lab has no exploration, or nothing may be timed here.
+            UserError: the lab has no exploration, memory is short, or this is a login node.
             NumalabError: the measurement could not be made.
-            Interrupted: you interrupted it before anything was measured.
+            Interrupted: you interrupted it before anything was measured; later on the exploration
+                so far is returned.
         """
         with self._calling("exploration") as basis:
             found = explored(self.installation, self.name, quick, rounds, self.progress)
@@ -342,11 +356,10 @@ class LearnerLab:
             rate_mbit_s: what the link carries each way, in 10^6 bits per second.
 
         Returns:
-            one-way times by message size, or a complaint where it can't be run.
+            one-way times by message size, or a complaint where it can't be built or run.
 
         Raises:
             UserError: for another lab, a missing file, or a rate that no link has.
-            NumalabError: the ping-pong could not be prepared.
         """
         language = self.check_language(language)
         if CROSSING_SOURCE not in self.declared.programs:
@@ -364,7 +377,8 @@ class LearnerLab:
     # ---- inside
 
     def _swept(self, part: str | None) -> str | None:
-        """The kernel that is timed. Raises UserError."""
+        """Return the kernel to time; None: the lab's only one.
+        Raises UserError for a lab or a part that can't be swept."""
         if self.declared.mpi:
             raise UserError(f"{self.name} runs ranks; what is swept are threads of one process")
         able = list(
@@ -383,7 +397,7 @@ class LearnerLab:
         return part
 
     def _make_grading(self, language: str, folder: Path, effort: Effort) -> Grading:
-        """Of a kernel, for more than a grading. Under the lock."""
+        """Return a grading of a kernel, to take times with. The caller holds the lock."""
         node = self._node()
         build_targets(self.installation, [self.installation.monitor(self.name).name])
         return Grading(
@@ -408,7 +422,7 @@ class LearnerLab:
         return language
 
     def _parts(self, parts: Sequence[str]) -> tuple[str, ...]:
-        """Raises UserError for what is no kernel of the lab."""
+        """Return the names of kernels. Raises UserError for one that the lab does not have."""
         known = [part for part in self.declared.kernel_parts if part is not None]
         for part in parts:
             if part not in known:
@@ -419,7 +433,7 @@ class LearnerLab:
         return tuple(parts)
 
     def _node(self) -> Json:
-        """Under the lock."""
+        """Build the program that describes this machine, and return its record; under the lock."""
         configure(self.installation)
         build_targets(self.installation, ["describe_node"])
         return monitor.describe_node(self.installation)
@@ -428,7 +442,7 @@ class LearnerLab:
     def _files(
         self, language: str, source: Source, files: Mapping[str, str] | None
     ) -> Iterator[Path]:
-        """A folder with what is to be built and tried."""
+        """Yield a folder with the files to build and run; it may be a temporary one."""
         with find_sources(self.declared, self.folder, language, source, files).laid_out() as tried:
             yield tried
 
@@ -441,15 +455,16 @@ class LearnerLab:
         *,
         is_built: bool = False,
     ) -> dict[str, Text]:
-        """What is tried, with where it came from. tried: the folder of it; is_built: the kernel is
-        the one that was built last, whatever lies in its folder by now. Under the lock."""
+        """Return the files that are built and run, by name; under the lock.
+        tried: the folder of _files(); is_built: the kernel is read from the folder of the build,
+        since its own file may have changed meanwhile."""
         kernel = KERNEL_FILES[language]
         built = self.installation.staged_folder(self.name) / kernel if is_built else tried / kernel
         return find_sources(self.declared, self.folder, language, source, files).texts(tried, built)
 
     @contextmanager
     def _calling(self, what: str, *how: str) -> Iterator[Basis]:
-        """Of a call whose result takes the place of the one before."""
+        """Yield the basis of a call. Calls with equal arguments replace each other's results."""
         where = "here" if self.machine is None else self.machine.name
         with calling(what, self.name, str(self.folder), where, *how) as basis:
             yield basis
@@ -465,8 +480,10 @@ class LearnerLab:
         afresh: bool = True,
         adds_labs_machines: bool = False,
     ) -> _Measured:
-        """Under the lock. adds_labs_machines: where no machine was asked for, on the lab's own, as
-        far as they are needed. Raises Interrupted with the run so far."""
+        """Build, run and judge a kernel under the lock.
+        afresh: whether times of earlier gradings don't count; adds_labs_machines: whether the lab's
+        own virtual machines are booted, as far as they are needed, if on() named none. Raises
+        Interrupted with the run so far, UserError and NumalabError."""
         language = self.check_language(language)
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")
@@ -531,7 +548,7 @@ class LearnerLab:
         )  # fmt: skip
 
     def _report(self, measured: _Measured) -> str:
-        """As ./numalab grade shows it, with what it says below."""
+        """Return what ./numalab grade prints for a kernel, with the notes below."""
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)
@@ -542,5 +559,5 @@ class LearnerLab:
         return "\n\n".join([shown, *(textwrap.fill(text, WIDTH - 2) for text in below)])
 
     def recorded_path(self, machine: str) -> Path:
-        """Return the path of the kept run of the starting code in C on a virtual machine."""
+        """Return the path of the recorded run on a virtual machine; there may be no such file."""
         return self.installation.grading_folder(self.name) / "recorded" / f"{machine}.json"

@@ -1,6 +1,8 @@
-"""What a result is of: the texts that were tried, by their digests, and the call that tried them.
-So a result that is shown again tells whether it is still about the files as they are, and whether
-a later call that should have taken its place came to nothing."""
+"""The basis of a result: digests of the files that were built and run, and the call that did so.
+
+From it a result that is shown again tells whether the files have changed since, and whether a later
+call that should have replaced it ended without a result.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,18 @@ from numalab.words import listed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-DIGITS = 8  # of a SHA-256 that are shown
+DIGITS = 8  # digits of a SHA-256 that are shown
 
-# What was called, by which a later call takes an earlier one's place: "grading", the lab, ...
+# What was called ("grading", the lab, ...); a later call with the same value replaces an earlier.
 Call = tuple[str, ...]
 
 _numbers = itertools.count(1)
-_ended_without_result: dict[Call, tuple[int, str]] = {}  # the latest of each, and how it ended
+# The number of the latest call that ended without a result, and a clause on how it ended.
+_ended_without_result: dict[Call, tuple[int, str]] = {}
 
 
 def digest_of_file(path: Path) -> str:
-    """Return the SHA-256 of a file, empty where none can be read."""
+    """Return the SHA-256 of a file in hexadecimal digits; empty where it can't be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
@@ -39,14 +42,16 @@ def digest_of_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Text:
-    """A file that was tried. digest: SHA-256, empty: there was none; path: where it lies, None: its
-    text was given in the call."""
+    """A file that was built or run.
+    digest: its SHA-256 at the time, empty where there was no such file; path: where its text was
+    read, None where the text was an argument of the call."""
 
     digest: str
     path: Path | None
 
     @property
     def is_changed(self) -> bool:
+        """Whether the file has another content by now; False for an argument of the call."""
         return self.path is not None and digest_of_file(self.path) != self.digest
 
 
@@ -56,8 +61,13 @@ def _digits(digest: str) -> str:
 
 @dataclass(frozen=True)
 class Basis:
-    """texts: by file, the kernel first; call, number: the call and which one it was in this
-    process; began_at: when it began."""
+    """The call and the files that a result is of.
+
+    Attributes:
+        number: the call's number in this process, from 1.
+        began_at: when it began, as HH:MM:SS in local time.
+        texts: the files by name, the kernel first.
+    """
 
     call: Call
     number: int
@@ -66,7 +76,7 @@ class Basis:
 
     @property
     def stale(self) -> str:
-        """Why it is not about the files as they are now, in a sentence; empty: it is."""
+        """A sentence on files that have changed since; empty where none has."""
         changed = {name: text for name, text in self.texts.items() if text.is_changed}
         if not changed:
             return ""
@@ -81,7 +91,7 @@ class Basis:
 
     @property
     def superseded(self) -> str:
-        """Why it is not the newest, in a sentence; empty: it is."""
+        """A sentence on a later call of the same kind that gave no result; empty if none was."""
         number, how = _ended_without_result.get(self.call, (0, ""))
         return (
             f"{how}; this is the {self.call[0]} of {self.began_at}." if number > self.number else ""
@@ -89,7 +99,7 @@ class Basis:
 
     @property
     def texts_note(self) -> str:
-        """Of which texts it is, in a sentence; empty: of none."""
+        """A sentence that names the files, with the first one's digest; empty without files."""
         if not self.texts:
             return ""
         name, text = next(iter(self.texts.items()))
@@ -100,14 +110,15 @@ class Basis:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know of it, a sentence each."""
+        """Sentences for a reader: superseded, and stale or else texts_note."""
         return [note for note in (self.superseded, self.stale or self.texts_note) if note]
 
 
 @contextmanager
 def calling(*call: str) -> Iterator[Basis]:
-    """Number a call. One that ends without a result is kept in mind, since what it should have
-    replaced may be shown again."""
+    """Yield the basis of a call, without files.
+    A call that raises is remembered, since the result that it should have replaced may be shown
+    again."""
     number, began_at = next(_numbers), datetime.now().astimezone().strftime("%H:%M:%S")
     try:
         yield Basis(call, number, began_at)
@@ -126,27 +137,27 @@ Parameters = ParamSpec("Parameters")
 
 @dataclass(frozen=True, kw_only=True)
 class Based:
-    """A result that knows what it is of. basis: None for what was recorded."""
+    """A result with its basis. basis: None for a recorded result, which no call made."""
 
     basis: Basis | None = field(default=None, repr=False)
 
     @property
     def stale(self) -> str:
-        """Why it is not about the files as they are now, in a sentence; empty: it is."""
+        """A sentence on files that have changed since; empty where none has."""
         return "" if self.basis is None else self.basis.stale
 
     @property
     def warnings(self) -> list[str]:
-        """Why it is not what a reader may take it for, a sentence each."""
+        """Sentences on why it may be outdated: a later call without a result, changed files."""
         return [] if self.basis is None else [*filter(None, (self.basis.superseded, self.stale))]
 
     @property
     def notes(self) -> list[str]:
-        """What a reader has to know of what it is about, a sentence each."""
+        """Sentences on the files that it is about, and on why it may be outdated."""
         return [] if self.basis is None else self.basis.notes
 
     def placed_in(self, folder: Path) -> Self:
-        """Return it as that of files in a folder, which had the texts that were given."""
+        """Return the result as one of files in a folder, whose texts were arguments of the call."""
         if self.basis is None:
             return self
         texts = self.basis.texts.items()
@@ -154,11 +165,11 @@ class Based:
         return replace(self, basis=replace(self.basis, texts=placed))
 
     def noted(self, text: str) -> str:
-        """Return a text about it with what a reader has to know."""
+        """Return a text about the result, followed by its notes."""
         return "\n".join([text, *map(wrapped, self.notes)])
 
     def _repr_pretty_(self, printer: object, cycle: bool) -> None:
-        """How a cell shows it."""
+        """Show the result below a cell of IPython."""
         del cycle
         printer.text(str(self))  # type: ignore[attr-defined]
 
@@ -166,8 +177,8 @@ class Based:
 def captioned(
     draw: Callable[Concatenate[Shown, Parameters], Figure],
 ) -> Callable[Concatenate[Shown, Parameters], Figure]:
-    """Draw with a caption above: of which texts the picture is, of those beside it, too, and
-    whether they are as they were. The sentence that there is nothing to draw says it, too."""
+    """Decorate a method that draws, so that the results' notes are above the figure.
+    These are of the result and of those that it is drawn with. NothingToDraw gets its warnings."""
 
     @functools.wraps(draw)
     def with_caption(self: Shown, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
@@ -189,7 +200,7 @@ def captioned(
 
 
 def _put_above(figure: Figure, notes: list[str]) -> None:
-    """Grow by what the lines take, so that the drawing has the room that it had."""
+    """Put notes above a figure, and make it higher by them, so that the drawing keeps its size."""
     from numalab.reports.figures.canvas import LEAST_POINTS, TITLE_POINTS, broken
 
     width_in, height_in = figure.get_size_inches()

@@ -1,11 +1,11 @@
-"""Files that a notebook's cells write into the learner's folder.
+"""Write the text of a notebook's cell to a file in the student's folder.
 
-A cell replaces what a cell of its notebook wrote there last, and starting code as it was given. All
-else stays as it is, since it was written elsewhere: in an editor, by another notebook, by a copy
-of the notebook as it was given. A cell with starting code replaces only what this process wrote: a
-notebook that somebody runs as it was given, or opens again without having saved it, is no reason to
-give up a solved kernel. What was written last is told by digests in cells.json beside the files.
-Where that can't be read, or is gone, files stay: so nothing is lost by it.
+A cell replaces what a cell of its notebook wrote to the file last, and starting code as it was
+given. Any other content stays, since it was written by something else: an editor, another notebook,
+a copy of the notebook as it was given. A cell with starting code replaces only starting code and
+what this process wrote, so that a notebook that is run as it was given, or opened again without
+having been saved, does not destroy a solved kernel. cells.json in the same folder has digests of
+what cells wrote last. Where it is missing or can't be read, files stay as they are.
 """
 
 from __future__ import annotations
@@ -22,36 +22,38 @@ from numalab.files import read_json, write_json, write_whole
 from numalab.labs.starting_code import digest_of
 
 FILE = "cells.json"
-_GIVEN = ""  # who puts starting code where there was no file
-_UNNAMED = "?"
+_GIVEN = ""  # key, in place of a notebook's, of starting code that was put where no file was
+_UNNAMED = "?"  # stands for the name of a notebook that is not known
 
-_notebooks: list[Notebook] = []  # of this process: one, once it is known
-_written: dict[Path, str] = {}  # digests of what this process wrote last
+_notebooks: list[Notebook] = []  # the notebook of this process, once it is known
+_written: dict[Path, str] = {}  # digests of what cells of this process wrote last
 
 
 @dataclass(frozen=True)
 class Notebook:
-    """Whose cells write. folder: in which its kernel was started, which is the notebook's own;
-    name: of its file, empty where nothing tells it, as under nbconvert."""
+    """The notebook whose cells this process runs.
+    folder: the working directory of its Jupyter kernel, which is the notebook's folder; name: the
+    name of its file, empty where it is not known, as under nbconvert."""
 
     folder: Path
     name: str = ""
 
     def key(self, folder: Path) -> str:
-        """Return how it is called in cells.json of a folder, which may be moved with it."""
+        """Return the notebook's key in cells.json of a folder: its path relative to that."""
         own = Path(os.path.relpath(self.folder.resolve(), folder.resolve()))
         return (own / (self.name or _UNNAMED)).as_posix()
 
 
 def know_notebook(file: object = None) -> None:
-    """Keep whose cells this process runs, before one of them changes its folder. file: where the
-    editor tells the notebook's file; else Jupyter's server does."""
+    """Keep which notebook this process runs, before a cell changes the working directory.
+    file: the notebook's file, if an editor gives it as a string; otherwise Jupyter's server gives
+    the name."""
     told = file if isinstance(file, str) else os.environ.get("JPY_SESSION_NAME", "")
     _notebooks[:] = [Notebook(Path.cwd(), Path(told).name)]
 
 
 def this_notebook() -> Notebook:
-    """Return whose cells this process runs."""
+    """Return the notebook whose cells this process runs."""
     if not _notebooks:
         know_notebook()
     return _notebooks[0]
@@ -63,8 +65,9 @@ def sha256(content: bytes) -> str:
 
 @dataclass(frozen=True)
 class CellFile:
-    """A file of the learner's that a cell writes. given: its text as starting code, None: it has
-    none; again: what to write to have the cell's text in the file, whatever is there."""
+    """A student's file that a cell writes.
+    given: its text as starting code, None: it has none; again: what a refusal tells the student to
+    run in order to replace the file."""
 
     path: Path
     notebook: Notebook
@@ -72,14 +75,18 @@ class CellFile:
     again: str
 
     def begin(self) -> None:
-        """Put the starting code where there is no file. Raises NumalabError."""
+        """Write the starting code where there is no file. Raises NumalabError if that fails."""
         if self.given is not None and not self.path.exists():
             self._put(self.given, _GIVEN)
 
     def write(self, text: str, *, replace: bool = False) -> Path | None:
-        """Write a cell's text. replace: whatever is there. Returns the copy of what was there, None
-        where nothing would be lost. Raises UserError where the file was written elsewhere; it
-        stays, and there is a copy of it all the same; and NumalabError."""
+        """Write a cell's text to the file, and return the copy that was made of what was in it.
+
+        None is returned where nothing is lost without a copy. replace: whether to replace the file
+        whatever is in it. Raises UserError where something else than this notebook's cells wrote
+        the file, which then stays and is copied if possible, and NumalabError where the file, a
+        copy or cells.json can't be read or written.
+        """
         try:
             old = self.path.read_bytes() if self.path.exists() else None
         except OSError as error:
@@ -100,7 +107,8 @@ class CellFile:
     # ---- what may be replaced
 
     def _is_given(self, old: bytes, known: Mapping[str, str]) -> bool:
-        """Whether a text is starting code as kit or notebook give it, whose comments may differ."""
+        """Tell whether a content is starting code that was not edited: numalab's or a cell's.
+        Comments of the latter may differ. known: digests by writer, as _read returns them."""
         is_now = self.given is not None and _is_same(old, self.given.encode())
         by_cell = sha256(old) in known.values() and self._is_starting_code(old)
         return is_now or by_cell or known.get(_GIVEN) == sha256(old)
@@ -110,14 +118,14 @@ class CellFile:
         return given is not None and digest_of(name, content) == digest_of(name, given.encode())
 
     def _is_surely_own(self, old: bytes) -> bool:
-        """Whether a cell of the same notebook wrote it, or it is starting code."""
+        """Tell whether a cell of this notebook surely wrote a content, or it is starting code."""
         known = _read(self.path)
         own = known.get(self.notebook.key(self.path.parent)) if self.notebook.name else None
         digest = sha256(old)
         return digest in (_written.get(self.path), own) or self._is_given(old, known)
 
     def _why_not(self, old: bytes, new: bytes) -> str:
-        """Why a file's content is not replaced by a cell's; empty: it may be."""
+        """Return why a cell's text does not replace a file's content, as a clause, else ""."""
         digest, known = sha256(old), _read(self.path)
         if self._is_given(old, known) or _written.get(self.path) == digest:
             return ""
@@ -149,8 +157,8 @@ class CellFile:
     # ---- what is written
 
     def _copy(self, content: bytes) -> Path:
-        """Return a file beside it with the same content, kernel.c.kept-1, made if there is none.
-        Raises NumalabError."""
+        """Return a file next to this one with a content, such as kernel.c.kept-1.
+        It is written if there is none. Raises NumalabError."""
         try:
             number = 1
             while True:
@@ -173,8 +181,9 @@ class CellFile:
         self._note(sha256(text.encode()), writer)
 
     def _note(self, digest: str, writer: str | None = None, *, suppressing: bool = False) -> None:
-        """Keep that a text is a cell's. writer: key of its notebook, this one if left out;
-        suppressing: it is no matter if that can't be kept. Raises NumalabError."""
+        """Store the digest of what was written last.
+        writer: the key of its notebook, or _GIVEN; None: this notebook. suppressing: whether a
+        failure to store it is ignored; else it raises NumalabError."""
         key = self.notebook.key(self.path.parent) if writer is None else writer
         if key != _GIVEN:
             _written[self.path] = digest
@@ -192,8 +201,8 @@ class CellFile:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Return digests of what was written last as this file, by whom; nothing where the store is
-    missing or not ours."""
+    """Return digests of what was written to a file last, by writer.
+    Empty where cells.json is missing or has another form."""
     data = read_json(path.with_name(FILE))
     of_file = data.get(path.name) if isinstance(data, dict) else None
     known = of_file.items() if isinstance(of_file, dict) else ()
@@ -201,20 +210,22 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def _may_be_of_same_notebook(first: str, second: str) -> bool:
-    """Whether two keys may be of one notebook. Of one without a name its folder is known."""
+    """Tell whether two keys have the same folder, and the same name or one that is not known."""
     names = {PurePath(key).name for key in (first, second)}
     is_beside = PurePath(first).parent == PurePath(second).parent
     return _GIVEN not in names and is_beside and (len(names) == 1 or _UNNAMED in names)
 
 
 def _is_same(first: bytes, second: bytes) -> bool:
-    """Whether two texts differ in their line ends at most, and in blanks at the end, which cells
-    and editors change by themselves."""
+    """Tell whether two texts are equal but for line ends and white space at the end.
+    Cells and editors change these by themselves."""
     return first.replace(b"\r\n", b"\n").rstrip() == second.replace(b"\r\n", b"\n").rstrip()
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Raises FileExistsError, and OSError; then there is no part of it left."""
+    """Write a file that does not exist yet.
+    Raises FileExistsError if it does, and OSError if it can't be written; then no part of it is
+    left."""
     with path.open("xb") as file:
         try:
             file.write(content)

@@ -1,5 +1,5 @@
-"""What was predicted beside what was measured: of the starting code, if the prediction is about
-that, and of the learner's own as it is now."""
+"""Compare a student's predictions with measured values.
+These are of the starting code, if the prediction is about that, and of the student's own code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ LABEL = "starting code"
 
 @dataclass(frozen=True)
 class StartingRun:
-    """run: None where there is none; note: what has to be said of it, may be empty."""
+    """A run of the starting code. run: None where it could not be had.
+    note: a clause on where it comes from, or a sentence on why there is none; may be empty."""
 
     run: Run | None
     note: str = ""
@@ -40,13 +41,13 @@ class StartingRun:
 
 @dataclass(frozen=True)
 class StartingRuns:
-    """Those of a lab, in its learner's folder."""
+    """The runs of a lab's starting code that are kept in the student's folder."""
 
     lab: LearnerLab
 
     def keep(self, run: Run) -> None:
-        """Keep what was seen of a run of all of the starting code; of any other nothing. A run
-        that can't be kept is made again when it is needed."""
+        """Keep the records of a complete run of unchanged starting code that was made now.
+        A record that can't be written is left out: the run is made again when it is needed."""
         if run.is_recorded:
             return
         for (where, evidence), record in zip(run.places, run.records, strict=True):
@@ -60,8 +61,9 @@ class StartingRuns:
                     return
 
     def find(self, run: Run, predicted_on: PredictedOn | None = None) -> StartingRun:
-        """Return starting code's run in the language of a run, and at its place; of this node that
-        on whose like the prediction was made, if it is kept. Raises Interrupted."""
+        """Return the starting code's run, kept or made now, in a run's language and at its place.
+        predicted_on: the machine on which the prediction was made, None: not known. If it is unlike
+        this machine, a run that was kept on its like comes first. Raises Interrupted."""
         node, language = alike(run.here.node), run.verdict.language
         note = ""
         if run.where == LOCAL and predicted_on is not None and predicted_on.alike != node:
@@ -87,8 +89,9 @@ class StartingRuns:
         return replace(made, note=made.note or note)
 
     def _path(self, language: str, where: str, node: list[Any]) -> Path:
-        """Of a run that is kept. Its name has a digest of the starting code, which is another one
-        once the lab's files or its variant are given anew, and of what this node is like."""
+        """Return the path of a kept run. node: what alike() returns for a machine.
+        Its name has a digest of that and of the starting code, which changes with releases of the
+        lab."""
         digests = language_digests(self.lab.installation, self.lab.declared, language)
         of_node = node if where == LOCAL else None
         digest = hashlib.sha256(json.dumps([sorted(digests.items()), of_node]).encode()).hexdigest()
@@ -103,8 +106,9 @@ class StartingRuns:
         return replace(kept, is_recorded=False) if kept.where == where else None
 
     def _made(self, language: str, where: str) -> StartingRun:
-        """Run the starting code, and keep that; where it can't be run there, what the kit has
-        recorded of it."""
+        """Run the starting code and keep the run.
+        Where it can't be run, return the run that comes with numalab, or none and a note that says
+        why."""
         lab = replace(self.lab, machine=None) if where == LOCAL else self.lab.on(where)
         self.lab.progress("running the starting code")
         try:
@@ -128,7 +132,7 @@ class StartingRuns:
         return StartingRun(run)
 
     def _texts(self, language: str) -> Iterator[tuple[str, str]]:
-        """The starting code's files, by name. Raises NumalabError."""
+        """Yield name and text of each file of the starting code."""
         installation, name = self.lab.installation, self.lab.name
         for file in file_names(self.lab.declared, language):
             for folder in (installation.pristine_folder(name), installation.lab_folder(name)):
@@ -137,24 +141,25 @@ class StartingRuns:
                     break
 
 
-# ---- predicted beside measured -------------------------------------------------------
+# ---- predicted and measured ----------------------------------------------------------
 
 
 WIDTH = 78
 FIRST = "predict it first"
 UNCHANGED = "change the starting code first"
 
-# A criterion by its name, or what makes a value of a run.
+# A criterion by its name, or a function that makes a value of a run.
 Selector = str | Callable[[Run], Value | None]
-# A value, or what is asked of a run and of that of the starting code.
+# A value, or a run and what to select from it and from the starting code's run.
 Measured = Value | None | tuple[Run, Selector]
 Starting = Callable[[Run, PredictedOn | None], StartingRun]
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """A prediction's line. starting: None where it is not about the starting code; note: what is
-    to be said of it below the table, may be empty."""
+    """A prediction's line in the table.
+    starting: the starting code's value, None where the prediction is not about it; note: a text
+    below the table, may be empty."""
 
     name: str
     predicted: str
@@ -170,7 +175,9 @@ def _value(run: Run, selector: Selector) -> Value | None:
 def _compare_run(
     name: str, predicted: Prediction, run: Run, selector: Selector, starting: Starting
 ) -> ComparisonRow:
-    """A speed over the starting code's is of the learner's own alone, once that is another."""
+    """Return the row for a value of a run.
+    A speed over the starting code's has no value of the starting code, and none of the student's
+    code as long as that is starting code."""
     speedups = [one.name for one in run.lab.criteria if SPEEDUP.judges(one)]
     if selector in speedups:
         is_of_itself = run.is_of_starting_code(str(selector))
@@ -189,8 +196,9 @@ def rows(
     published: Mapping[str, Published],
     starting: Starting,
 ) -> Iterator[ComparisonRow]:
-    """One for each; what is not predicted is neither shown nor measured. starting: finds the
-    starting code's run that stands for a run, and may take a while."""
+    """Yield a row for each measured and each published value.
+    One without a prediction is neither shown nor measured. kept: predictions by name; starting:
+    StartingRuns.find, which may run the starting code."""
     for name, given in measured.items():
         predicted = kept.get(name)
         if predicted is None:
@@ -209,7 +217,7 @@ def rows(
 
 
 def table(rows: list[ComparisonRow]) -> str:
-    """Return a line for each row, and below them their notes."""
+    """Return the table as text: a heading, a line for each row, and the rows' notes below."""
     is_about_starting = any(row.starting is not None for row in rows)
     cells = [
         (words(row.name), row.predicted, *((row.starting or "",) if is_about_starting else ()),

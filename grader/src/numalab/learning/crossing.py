@@ -1,5 +1,4 @@
-"""Lab 06's ping-pong across a link, in Python: its program is built with a learner's kernel and run
-on two virtual nodes; what it printed and a figure as values."""
+"""Time lab 06's ping-pong across a link between two virtual machines, in Python."""
 
 from __future__ import annotations
 
@@ -30,18 +29,18 @@ if TYPE_CHECKING:
 
 SOURCE = "across.c"
 MACHINE = "hydra"
-LIMIT_S = 180.0  # of 10 to 20 s; on a busy host it takes several times as long
+LIMIT_S = 180.0  # for a run that takes 10 to 20 s, and several times as long on a loaded machine
 _ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Crossing(Based):
-    """A ping-pong across a link between two virtual machines. print() shows output and crossed.
+    """A ping-pong across a link between two virtual machines. print() shows its output.
 
     Attributes:
         rate_mbit_s: what the link carries each way, in 10^6 bits per second.
         output: what the program printed.
-        crossed: what the link counted, in words.
+        crossed: what each machine sent and received on the link, as lines of text.
         complaint: why there is no curve; empty if there is one.
     """
 
@@ -69,7 +68,7 @@ class Crossing(Based):
 
 
 class _NoCurve(Exception):
-    """The text says why."""
+    """There is no curve; the text says why."""
 
 
 def crossing(
@@ -80,8 +79,10 @@ def crossing(
     rate_mbit_s: float,
     progress: StepReport,
 ) -> Crossing:
-    """folder: with the kernel. A node without MPI, or on which no cluster can be booted, has a
-    complaint, so that the cells of a notebook below it can be run. Raises UserError."""
+    """Build and run the ping-pong of lab 06. folder: holds the kernel.
+    Where MPI is missing, the kernel does not compile, or no cluster can be booted, the result has a
+    complaint, so that the notebook's cells below can still be run. Raises UserError for a rate that
+    no link has and for a missing kernel."""
     options = ClusterOptions(2, rate_mbit_s)
     check_options(options)
     kernel = folder / KERNEL_FILES[language]
@@ -103,7 +104,7 @@ def crossing(
 
 
 def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
-    """As the lab's text says."""
+    """Build the program `across` in scratch. Raises _NoCurve where MPI or the build fails."""
     linker = "mpicc" if language == "c" else "mpifort"
     include = f"-I{lab}"
     for command in (
@@ -121,7 +122,8 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
 def _run(
     installation: Installation, scratch: Path, options: ClusterOptions, progress: StepReport
 ) -> tuple[str, Counts]:
-    """What the program has printed, and what has crossed the link."""
+    """Return the program's output, and what crossed the link.
+    Raises _NoCurve where the program fails or does not end in time."""
     out, err = bytearray(), bytearray()
     command = ["mpiexec", "-n", "2", "-ppn", "1", "./across", f"{options.rate_mbit_s:g}"]
     machine, shares = (

@@ -1,4 +1,4 @@
-"""A lab's exploration in Python: ./numalab explore, with its tables and its picture as values."""
+"""A lab's exploration in Python: what ./numalab explore measures, with its report and figures."""
 
 from __future__ import annotations
 
@@ -36,21 +36,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explored(Based):
-    """What an exploration of a lab measured on this machine. print() shows report.
+    """What the exploration of a lab measured on this machine. print() shows `report`.
 
     Attributes:
-        measurements: all runs, and what a reader has to know of them.
+        measurements: all runs, and how they were made.
     """
 
     measurements: Measurements = field(repr=False)
 
     @captioned
     def figure(self) -> Figure:
+        """Draw the picture of ./numalab explore."""
         return exploration_figure(self.measurements)
 
     @captioned
     def pages_figure(self) -> Figure:
-        """Of streams: where pages lived on a virtual machine. Raises NothingToDraw."""
+        """Draw where pages were on a virtual machine, for lab 02 on a machine with one NUMA node.
+        Raises NothingToDraw where none were observed."""
         drawn = pages_figure(self.measurements)
         if drawn is None:
             trouble = self.measurements.virtual.trouble if self.measurements.virtual else None
@@ -63,17 +65,18 @@ class Explored(Based):
 
     @property
     def parting_bytes(self) -> int | None:
-        """Of tables: the smallest from which on dependent loads take longer on small pages; None
-        where they do not, or where something else was explored."""
+        """Return the table size in bytes from which on dependent loads are slower on small pages.
+        None where they are not, or where the lab explores no tables."""
         return self.measurements.exploration.what.divergence_bytes(self.measurements)
 
     @property
     def report(self) -> str:
-        """The tables and sentences of ./numalab explore."""
+        """Return the tables and sentences of ./numalab explore."""
         return printed(lambda console: explore_report.show(self.measurements, console))
 
     def save(self, path: str | Path) -> Path:
-        """Writes all samples, as ./numalab explore --json does. Raises UserError."""
+        """Write all runs to a JSON file, as ./numalab explore --json does, and return its path.
+        Raises UserError if it can't be written."""
         path = Path(path)
         try:
             write_json(path, self.measurements.json_data())
@@ -88,9 +91,11 @@ class Explored(Based):
 def measure(
     installation: Installation, chosen: Exploration, progress: Callable[[str], None]
 ) -> Measurements:
-    """Builds what is measured, and measures it; the caller holds the build folder's lock. Streams
-    of a node with one NUMA node are looked at on a virtual machine, too. Raises UserError,
-    NumalabError, and Interrupted where not even one sample was taken."""
+    """Build an exploration's program and measure; the caller holds the build folder's lock.
+    If this machine has one NUMA node, pages are also observed on the experiment's virtual machine.
+    After Ctrl-C the measurements so far are returned, marked as interrupted. Raises UserError where
+    memory is short, NumalabError, and Interrupted (or KeyboardInterrupt, while it builds) where no
+    run had ended."""
     progress("building")
     build_explorations(installation, [installation.exploration(chosen.lab).name])
     measurements = explore.explore(
@@ -112,7 +117,7 @@ def _add_pages(
     measurements: Measurements,
     progress: Callable[[str], None],
 ) -> Measurements:
-    """Return it with what a virtual machine shows, or why it does not."""
+    """Return the measurements with pages on the virtual machine, or with why there are none."""
     options = GuestOptions(cores_per_node=virtual.cores_per_numa_node)
     try:
         machine = find_machine(installation, virtual.name)
@@ -135,8 +140,9 @@ def explored(
     rounds: int | None,
     progress: Callable[[str], None],
 ) -> Explored:
-    """Measures, under the build folder's lock. Raises UserError where the lab has none or nothing
-    may be timed here, NumalabError, and Interrupted where not even one sample was taken."""
+    """Build and measure a lab's exploration under the locks of the build folder and the machine.
+    name: the lab's name or number; rounds: None: the exploration's own number. Raises UserError
+    where the lab has no exploration, memory is short, or this is a login node, and as measure()."""
     folder = find_exploration(installation.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, None)
     if is_login_node():

@@ -1,6 +1,6 @@
-"""What a learner said first, of each prediction and question: when, and the digest of the record
-that came after it, so that it can be told from what was said later. Beside her notebook, or beside
-a variant's predictions.toml."""
+"""A student's first answer to each prediction and question.
+It has its time, and the digest of the records that came next, which tells it from later answers.
+The file is in the folder of the student's notebook, or of a variant's predictions.toml."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ KINDS: tuple[Kind, ...] = ("prediction", "question")
 
 @dataclass(frozen=True)
 class InitialAnswer:
-    """at: ISO 8601, with the time zone; record: SHA-256 of the next run's or grading's records,
-    None until there is one."""
+    """The first answer to the prediction or question `name`.
+    said: the value, or the letter of a choice; at: the time, in ISO 8601 with the time zone;
+    record: digest_of() the records of the next run or grading, None until there is one."""
 
     kind: Kind
     name: str
@@ -34,7 +35,7 @@ class InitialAnswer:
 
 
 def _entry(data: Any) -> InitialAnswer | None:
-    """None where it is not what is written here."""
+    """Return an entry of the file; None where it has another form."""
     try:
         entry = InitialAnswer(**data)
         datetime.fromisoformat(entry.at)
@@ -46,14 +47,15 @@ def _entry(data: Any) -> InitialAnswer | None:
 
 
 def read_initial_answers(folder: Path) -> tuple[InitialAnswer, ...]:
-    """In the order in which it was said; none where the file is missing or not ours."""
+    """Return the first answers in the order in which they were given.
+    Empty where the file is missing or can't be read; entries of another form are left out."""
     data = read_json(folder / FILE)
     entries = map(_entry, data) if isinstance(data, list) else ()
     return tuple(entry for entry in entries if entry is not None)
 
 
 def _write(folder: Path, entries: Sequence[InitialAnswer]) -> None:
-    """Raises NumalabError."""
+    """Write the file. Raises NumalabError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, [asdict(entry) for entry in entries])
@@ -64,7 +66,8 @@ def _write(folder: Path, entries: Sequence[InitialAnswer]) -> None:
 def keep_initial_answers(
     folder: Path, kind: Kind, values: Mapping[str, float | int | str], answered_at: datetime
 ) -> None:
-    """Adds what is said for the first time; the rest stays as it was. Raises NumalabError."""
+    """Store answers, by name, of those predictions or questions that have none yet.
+    answered_at: with a time zone. Raises NumalabError if they can't be written."""
     kept = read_initial_answers(folder)
     known = {(entry.kind, entry.name) for entry in kept}
     moment = answered_at.isoformat(timespec="seconds")
@@ -75,7 +78,8 @@ def keep_initial_answers(
 
 
 def keep_record(folder: Path, records: Sequence[Mapping[str, Any]]) -> None:
-    """That these records came after all that was said so far. Raises NumalabError."""
+    """Store the digest of records with each answer that has none yet: they came next.
+    Raises NumalabError if it can't be written."""
     kept = read_initial_answers(folder)
     if all(entry.record is not None for entry in kept):
         return
@@ -84,12 +88,12 @@ def keep_record(folder: Path, records: Sequence[Mapping[str, Any]]) -> None:
 
 
 def digest_of(records: Sequence[Mapping[str, Any]]) -> str:
-    """Of records, whatever the order of their keys."""
+    """Return the SHA-256 of records in hexadecimal digits, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(list(records), sort_keys=True).encode()).hexdigest()
 
 
 def initial_answer_words(entries: Sequence[InitialAnswer]) -> str:
-    """2 predictions and 3 questions, 1 of them not followed by a run yet."""
+    """Count answers: "2 predictions and 3 questions, 1 of them not followed by a run yet"."""
     counts = [(kind, sum(entry.kind == kind for entry in entries)) for kind in KINDS]
     told = words.listed([words.count(count, kind) for kind, count in counts if count])
     waiting = sum(entry.record is None for entry in entries)

@@ -2,12 +2,12 @@
 
     lab = open_notebook("01_first_touch")
 
-    %%kernel 01_first_touch c              the cell is the kernel: built, run, looked at
-    %%labfile 02_affinity omp_spread.env   the cell is a file beside it
+    %%kernel 01_first_touch c              the cell is the kernel: built, run, judged
+    %%labfile 02_affinity omp_spread.env   the cell is another file that is handed in
 
-What cells hold is kept in notebooks/NN_name/, a folder of the learner's own, where a cell replaces
-what it wrote itself (cell_files.py); labs/ is never written to. IPython is needed here and nowhere
-else.
+Cells' texts are kept in notebooks/NN_name/, a folder of the student's own, where a cell replaces
+only what cells of its notebook wrote (cell_files.py); labs/ is never written to. No other module
+needs IPython.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ LINE = 72  # columns of the progress line
 
 
 class ProgressLine:
-    """One line below a cell that says what is going on, and is blank in the end."""
+    """A line below a cell that shows the current step, until clear() blanks it."""
 
     def __init__(self) -> None:
         self._is_written = False
@@ -90,17 +90,18 @@ class ProgressLine:
 
 @dataclass(frozen=True)
 class NotebookLab(LearnerLab):
-    """A lab in a notebook: its files are in notebooks/NN_name/, and it has predictions, questions
-    and explanations. What LearnerLab raises, a cell shows as a sentence."""
+    """A lab in a notebook: files in notebooks/NN_name/, predictions, questions, explanations.
+    A cell shows numalab's errors as sentences, without a traceback."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # cases, by name
+    case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # by the case's name
 
     @contextmanager
     def _line(self) -> Iterator[None]:
+        """Clear the progress line at the end of a block. Raises Interrupted for Ctrl-C."""
         try:
             yield
-        except KeyboardInterrupt as error:  # as while it waits for its turn
+        except KeyboardInterrupt as error:  # such as while it waits for a lock
             raise Interrupted from error
         finally:
             self.line.clear()
@@ -124,7 +125,7 @@ class NotebookLab(LearnerLab):
         label: str = "yours",
         afresh: bool = False,
     ) -> GradedRun:
-        """See LearnerLab.grade."""
+        """Build a kernel, run it and grade it: see help(LearnerLab.grade)."""
         with self._line():
             graded = super().grade(
                 language, source, files=files, size=size, label=label, afresh=afresh
@@ -134,26 +135,27 @@ class NotebookLab(LearnerLab):
         return graded
 
     def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
-        """See LearnerLab.sweep."""
+        """Measure a kernel's rate over the number of threads: see help(LearnerLab.sweep)."""
         with self._line():
             return super().sweep(*args, **kwargs)
 
     def across(self, *args: Any, **kwargs: Any) -> Crossing:
-        """See LearnerLab.across."""
+        """Time your ping_pong across a link: see help(LearnerLab.across)."""
         with self._line():
             return super().across(*args, **kwargs)
 
     # ---- predictions, questions and explanations
 
     def predict(self, **values: Value | None) -> None:
-        """Keep what you expect, and print it. A changed value keeps your first one.
+        """Keep what you expect, and print it. If you change a value, your first one is kept, too.
 
         Args:
             values: a number or a text by the prediction's name; None: not predicted yet. A share
                 is between 0 and 1.
 
         Raises:
-            UserError: a value is neither a number nor a text, or a share is not one.
+            UserError: a value is neither a number nor a text, a number is in quotes, or a share is
+                not between 0 and 1.
             NumalabError: the predictions can't be written.
         """
         before = read_predictions(self.folder)
@@ -168,7 +170,7 @@ class NotebookLab(LearnerLab):
             print(f"Not predicted yet: {', '.join(missing)}.")
 
     def _predicted_on(self) -> PredictedOn | None:
-        """This node, where the program that describes it is built and runs."""
+        """Return this machine; None where describe_node is not built yet or fails."""
         if not self.installation.describe_node.is_file():
             return None
         try:
@@ -178,8 +180,9 @@ class NotebookLab(LearnerLab):
         return PredictedOn(str(node["name"]), alike(node))
 
     def compare(self, **measured: Measured) -> None:
-        """Print a table of predictions and measured values, by yourself or published. A value is
-        hidden as long as its prediction is missing.
+        """Print your predictions next to measured values, your own and published ones.
+
+        A value is hidden as long as its prediction is missing.
 
         Args:
             measured: by the prediction's name a value; or, for a prediction on the starting code, a
@@ -188,7 +191,8 @@ class NotebookLab(LearnerLab):
                 kept.
 
         Raises:
-            UserError, NumalabError: a value can't be had.
+            UserError: nothing was judged by a criterion's name.
+            NumalabError: the published values can't be read.
             Interrupted: you interrupted the starting code's run.
         """
         published = read_published(self.installation.solution_folder(self.name))
@@ -209,7 +213,7 @@ class NotebookLab(LearnerLab):
 
         Raises:
             UserError: there is no such question or choice.
-            NumalabError: the answers can't be read or written.
+            NumalabError: the questions can't be read, or your answer can't be written.
         """
         question = find_question(self.installation, self.name, name)
         print(question.question_text())
@@ -241,8 +245,9 @@ class NotebookLab(LearnerLab):
             language: "c" or "fortran"; left out: as the case is drawn. It counts only with seed.
 
         Raises:
-            UserError: seed and owner or code together, or letters that are no choices.
-            NumalabError: the case can't be run.
+            UserError: seed and owner or code together, letters that are no choices, or a student
+                copy of numalab, which can't make cases.
+            NumalabError: the case can't be run, or the answers can't be written.
         """
         if not seed and not (owner or code):
             print(
@@ -277,14 +282,14 @@ class NotebookLab(LearnerLab):
             print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
     def explain(self, text: str, *, replace: bool = False) -> None:
-        """Keep your explanation of your result as a file to hand in; gradings keep it, too.
+        """Keep your explanation of your result in a file to hand in; gradings store it, too.
 
         Args:
             text: about three sentences; empty: nothing is kept.
             replace: whether to replace the file whatever is in it, as for write().
 
         Raises:
-            UserError: it is too long, or the file is not what a cell wrote last.
+            UserError: the text is too long, or the file is not what a cell wrote last.
             NumalabError: the file can't be written.
         """
         told = text.strip()
@@ -304,8 +309,9 @@ class NotebookLab(LearnerLab):
             print(f"It has {count} sentences. Which {explanation.EXPECTED_SENTENCES} say it all?")
 
     def show(self, draw: Callable[..., Figure], *args: Any, **kwargs: Any) -> Figure | None:
-        """Return a figure, or print why there is none and return None, so that the cells below can
-        be run with a kernel that does not work yet: lab.show(run.touch_map).
+        """Return a figure, or print why there is none and return None: lab.show(run.touch_map).
+
+        So the cells below can be run with a kernel that does not work yet.
 
         Args:
             draw: a method that draws, such as run.touch_map, not its result.
@@ -343,7 +349,7 @@ class NotebookLab(LearnerLab):
         return path
 
     def _given(self) -> dict[str, str]:
-        """The starting code, by file."""
+        """Return the texts of the starting code, by file name. Raises NumalabError as handout()."""
         texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
         for file in self.declared.files:
             for folder in (
@@ -355,15 +361,15 @@ class NotebookLab(LearnerLab):
         return texts
 
     def start(self) -> None:
-        """Write the starting code's files that are not there yet."""
+        """Write the files of the starting code that are missing. Raises NumalabError."""
         for name, text in self._given().items():
             CellFile(self.folder / name, this_notebook(), text, "").begin()
 
 
 def open_notebook(name: str) -> NotebookLab:
-    """Return a lab for a notebook, by its name or number, with its starting code in
-    notebooks/NN_name/ unless files are there. Raises UserError for another name, and
-    NumalabError."""
+    """Return a lab for a notebook, by its name or number.
+    Files of its starting code that are missing in notebooks/NN_name/ are written there. Raises
+    UserError for another name, and NumalabError where files can't be read or written."""
     opened = find_lab(name)
     line = ProgressLine()
     folder = opened.installation.notebooks / opened.name
@@ -437,8 +443,9 @@ def _labfile(cell: _Cell, lab: str, name: str, replace: bool) -> None:
 
 
 def _handing_in(lab: LearnerLab, path: Path, language: str) -> str:
-    """language: that is worked in, since the other kernel lies there as it was given; empty or of
-    another lab's: not known."""
+    """Return how to grade and hand in a file that a cell wrote.
+    language: the one that the student works in; one that the lab does not have, or an empty one:
+    not known."""
     shown = lab.installation.shown(path)
     only = f" --lang {language}" if language in lab.declared.languages else ""
     return (
@@ -451,7 +458,8 @@ def _handing_in(lab: LearnerLab, path: Path, language: str) -> str:
 
 @dataclass(frozen=True)
 class _Cell:
-    """names: the notebook's variables; again: the magic's line that replaces whatever is there."""
+    """A cell with a magic: the text below the magic's line, and the notebook's variables.
+    again: the magic's line with which the cell would replace the file whatever is in it."""
 
     text: str
     names: dict[str, Any]
@@ -459,7 +467,8 @@ class _Cell:
 
 
 def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, Any]) -> None:
-    """Raises UserError."""
+    """Run a magic's command on a cell.
+    Raises UserError for a line that it can't parse, and what the command raises."""
     text = cell if cell.endswith("\n") else cell + "\n"
     try:
         words: Sequence[str] = shlex.split(line)
@@ -476,11 +485,11 @@ def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, An
         raise UserError(f"{message} {usage.replace('Usage: ', 'Write %%')}") from error
 
 
-# ---- how a notebook shows things -----------------------------------------------------
+# ---- figures and errors in a notebook ------------------------------------------------
 
 
 def description(figure: Figure) -> str:
-    """What a figure says in words, for those who can't see it."""
+    """Return the words in a figure, as a description for readers who can't see it."""
     words = (text.get_text().strip() for text in figure.findobj(Text))
     return "; ".join(dict.fromkeys(word for word in words if any(map(str.isalpha, word))))
 
@@ -494,7 +503,8 @@ def _png(figure: Figure) -> tuple[bytes, dict[str, str]]:
 def _show_error(
     shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None
 ) -> list[str]:
-    """The sentence, and no traceback: it is no mistake in the notebook's Python."""
+    """Show an error's sentence without a traceback; of Interrupted also the run so far.
+    Returns the lines, as IPython expects."""
     del trace, tb_offset
     text = str(error)
     if isinstance(error, Interrupted):
@@ -508,7 +518,7 @@ def _show_error(
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What %load_ext numalab does."""
+    """Set up magics, errors, figures and open_notebook() for %load_ext numalab."""
     know_notebook(shell.user_ns.get("__vsc_ipynb_file__"))
 
     def magic(command: click.Command) -> Callable[[str, str], None]:

@@ -1,5 +1,5 @@
-"""Notebooks as files: learners' copies of them, and the form in which the kit keeps its own.
-Pure but for working_copy; needs neither IPython nor JupyterLab."""
+"""Notebooks as files: students' copies, and the form in which numalab keeps its own.
+Needs neither IPython nor JupyterLab."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.labs.kernel_names import NOTEBOOK
 
 NAME = NOTEBOOK
-_MOST_BYTES = 64 * MIB  # with the pictures of a long session
+_MOST_BYTES = 64 * MIB  # with the pictures of many runs
 METADATA = {
     "kernelspec": {"display_name": "numalab", "language": "python", "name": "numalab"},
     "language_info": {"name": "python"},
 }
-# Of the first cell, so that nobody looks for it: another kernel has no numalab.
+# Text of the first cell: in another Jupyter kernel numalab can't be imported.
 WHICH_KERNEL = (
     "This notebook needs the Jupyter kernel *numalab* (menu Kernel, Change Kernel); `./numalab "
     "notebook`, in a terminal in numalab's folder, starts a JupyterLab that has it."
@@ -31,7 +31,7 @@ _KERNEL_CELL = re.compile(r"%%kernel \S+ (c|fortran)(?:\n|$)")
 _ABSOLUTE_PATH = re.compile(r"(?<![\w.~)])/(?:home|root|tmp|usr|opt|mnt|Users|var)/")
 
 Notebook = dict[str, Any]
-Handout = Callable[[str], str]  # of a language, the handout kernel
+Handout = Callable[[str], str]  # returns the starting code in a language
 
 
 def _text(cell: dict[str, Any]) -> str:
@@ -40,9 +40,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def complaints(notebook: Notebook, handout: Handout) -> Iterator[str]:
-    """What is not as the kit keeps its notebooks: no outputs, named cells, no more metadata than
-    is needed, no paths of one computer, the handout's kernels in kernel cells, and in the first
-    cell which Jupyter kernel to choose."""
+    """Yield a sentence for each deviation from the form in which numalab keeps its notebooks.
+    It is: format 4.5, no outputs, cells with names, the necessary metadata alone, no absolute
+    paths, the starting code in kernel cells, and WHICH_KERNEL in the first cell."""
     if (notebook.get("nbformat"), notebook.get("nbformat_minor")) != (4, 5):
         yield "its format is not 4.5"
     if notebook.get("metadata") != METADATA:
@@ -69,7 +69,8 @@ def complaints(notebook: Notebook, handout: Handout) -> Iterator[str]:
 
 
 def tidied(notebook: Notebook, handout: Handout) -> str:
-    """The text of the notebook as the kit keeps it. Cells without a readable id are numbered."""
+    """Return the text of a notebook in the form in which numalab keeps it.
+    Cells whose id is no name are numbered."""
     cells = []
     used: set[str] = set()
     for number, cell in enumerate(notebook["cells"], start=1):
@@ -90,7 +91,7 @@ def tidied(notebook: Notebook, handout: Handout) -> str:
 
 
 def read_notebook(path: Path) -> Notebook:
-    """Raises UserError."""
+    """Read a notebook's file. Raises UserError where it can't be read or is no JSON."""
     try:
         text = read_plain_text(path, _MOST_BYTES, follow_links=True)
         notebook: Notebook = json.loads(text)
@@ -107,25 +108,26 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def explanation_prompt(notebook: Notebook) -> str:
-    """What a notebook of the kit asks to be explained, from its cell "explain-text": the sentence
-    with a question; empty where there is none."""
+    """Return the question that a notebook's cell "explain-text" asks; empty where it has none."""
     texts = (_text(cell) for cell in notebook["cells"] if cell.get("id") == "explain-text")
     asked = re.search(r": ([^:?]+\?)", next(texts, ""))
     return asked[1][:1].upper() + asked[1][1:] if asked else ""
 
 
 def given_notebook(installation: Installation, lab: str) -> Path:
+    """Return the path of a lab's notebook as it is given; there may be no such file."""
     return installation.given_folder(lab) / NAME
 
 
 def labs_with_notebook(installation: Installation, labs: dict[str, Lab]) -> list[str]:
-    """Names of the labs that have one."""
+    """Return the names of the labs that have a notebook."""
     return [name for name in labs if given_notebook(installation, name).is_file()]
 
 
 def working_copy(installation: Installation, lab: str) -> tuple[Path, bool]:
-    """The learner's copy, made if there is none and never overwritten; and whether it was made.
-    Raises UserError for a lab that has no notebook, and NumalabError."""
+    """Return the student's copy of a lab's notebook, and whether it was made now.
+    An existing one is never overwritten. Raises UserError for a lab that has no notebook, and
+    NumalabError where it can't be copied."""
     source = given_notebook(installation, lab)
     if not source.is_file():
         raise UserError(

@@ -1,6 +1,6 @@
-"""What a learner expects before she measures, kept so that it is met again beside the result.
-What only others have measured lies beside the solution, in solutions/NN_name/published.toml, so
-that nobody meets it before she has predicted."""
+"""A student's predictions, kept so that they can be shown next to the results.
+Values that others measured are in solutions/NN_name/published.toml, so that no student comes across
+them before predicting."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _UNITS = {"kib": "KiB", "mib": "MiB", "numa": "NUMA"}
 
 @dataclass(frozen=True)
 class PredictedOn:
-    """The node on which something was predicted. name: its own; alike: what nodes agree in that
-    are alike, as grading/timing_reuse.py has it."""
+    """The machine on which something was predicted.
+    alike: the values in which machines of its kind agree, as timing_reuse.alike() returns them."""
 
     name: str
     alike: list[Any]
@@ -34,8 +34,8 @@ class PredictedOn:
 
 @dataclass(frozen=True)
 class Prediction:
-    """first: what was said first, last: what it was changed to; on: the node on which that was
-    said, None where it is not known."""
+    """A prediction. first, last: the first value, and the one that it was changed to.
+    on: the machine on which `last` was given; None where it is not known."""
 
     first: Value
     last: Value
@@ -43,21 +43,22 @@ class Prediction:
 
     @property
     def text(self) -> str:
-        """Return both, as they are read."""
+        """Return the first value as text, with the last one in brackets where it differs."""
         last = f" (then {shown(self.last)})" if self.last != self.first else ""
         return f"{shown(self.first)}{last}"
 
 
 @dataclass(frozen=True)
 class Published:
-    """says: the figure behind the value, and its source."""
+    """A published value. says: a sentence on what was measured, with its source."""
 
     value: float
     says: str
 
 
 def read_published(folder: Path) -> dict[str, Published]:
-    """By the name of the prediction; none where the lab has no such file. Raises NumalabError."""
+    """Return published values by the prediction's name; empty where the lab has none.
+    folder: the solution's. Raises NumalabError for a malformed file, and OSError."""
     text = solution_text(folder, PUBLISHED_FILE)
     if text is None:
         return {}
@@ -69,7 +70,8 @@ def read_published(folder: Path) -> dict[str, Published]:
 
 
 def read_predictions(folder: Path) -> dict[str, Prediction]:
-    """By name; none where the file is missing or not ours."""
+    """Return predictions by name; empty where the file is missing or can't be read.
+    Entries of another form are left out."""
     data = read_json(folder / FILE)
     if not isinstance(data, dict):
         return {}
@@ -81,7 +83,7 @@ def read_predictions(folder: Path) -> dict[str, Prediction]:
 
 
 def _predicted_on(data: Any) -> PredictedOn | None:
-    """None where it is not what is written here."""
+    """Return the machine that the file names; None where that has another form."""
     if not isinstance(data, dict) or data.keys() != {"name", "alike"}:
         return None
     return PredictedOn(**data)
@@ -90,15 +92,16 @@ def _predicted_on(data: Any) -> PredictedOn | None:
 def keep_predictions(
     folder: Path, values: Mapping[str, Value | None], predicted_on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
-    """Add predictions that have a value, and return all. A changed one keeps its first value.
+    """Store predictions that have a value, and return all. A changed one keeps its first value.
 
     Args:
-        folder: the learner's, where predictions.json lies.
+        folder: the student's, which holds predictions.json; made if missing.
         values: by name; None: not predicted yet.
         predicted_on: this machine; None: not known.
 
     Raises:
-        UserError: a value is neither a number nor a text.
+        UserError: a value is neither a finite number nor a text, a text begins with a number, or a
+            share is not between 0 and 1.
         NumalabError: they can't be written.
     """
     kept = read_predictions(folder)
@@ -121,7 +124,8 @@ def keep_predictions(
 
 
 def _complaint(name: str, value: Value) -> str:
-    """Why a value can't be compared with what will be measured; empty: it can."""
+    """Return what to predict instead of a value that no measurement can be compared with.
+    Empty where it can be compared."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if "share" in name.split("_"):  # a part of a whole
         is_share = is_number and 0 <= float(value) <= 1
@@ -134,11 +138,12 @@ def _complaint(name: str, value: Value) -> str:
 
 
 def shown(value: Value | None) -> str:
+    """Format a value for tables; "-" for None."""
     if value is None:
         return "-"
     return short(value) if isinstance(value, float) else str(value)
 
 
 def words(name: str) -> str:
-    """A prediction's name as it is read."""
+    """Return a prediction's name as words: table_mib gives "table MiB"."""
     return " ".join(_UNITS.get(word, word) for word in name.split("_"))

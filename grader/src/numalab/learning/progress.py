@@ -1,7 +1,7 @@
-"""What a learner has reached: the best result of each lab and language, and what comes next.
+"""A student's progress: the best result of each lab and language, and the next task.
 
-One file of her copy of the kit keeps it, and no handout counts. Whoever writes it holds the
-build folder's lock. Pure functions, but for the file's reading and writing.
+One file of the installation keeps it; results of starting code don't count. A process that writes
+the file holds the build folder's lock.
 """
 
 from __future__ import annotations
@@ -27,9 +27,17 @@ STATUSES = get_args(Status)
 
 @dataclass(frozen=True)
 class Result:
-    """A grading of a learner's own kernel. statuses: of each criterion; left_out: those that
-    were not looked at, since that was not asked for, and that ./numalab grade may show;
-    began_in: as of a Verdict; interrupted: not all was graded."""
+    """The result of grading a student's own kernel.
+
+    Attributes:
+        points, gradable_points, max_points: of criteria that passed, passed or failed, and of all.
+        quick: whether it was graded with --quick.
+        statuses: by criterion, in the lab's order; of those in left_out "not_gradable".
+        left_out: criteria that were not observed everywhere, since times or virtual machines were
+            not requested; ./numalab grade can grade them.
+        began_in: as in Verdict.
+        interrupted: whether Ctrl-C ended the grading early.
+    """
 
     graded_at: str  # ISO 8601, with the time zone
     points: float
@@ -42,12 +50,12 @@ class Result:
     interrupted: bool = False
 
     def having(self, *statuses: Status) -> list[str]:
-        """The criteria of these statuses, in the lab's order."""
+        """Return the criteria that have one of these statuses, in the lab's order."""
         return [name for name, status in self.statuses.items() if status in statuses]
 
     @property
     def is_done(self) -> bool:
-        """Nothing is left that this node can show."""
+        """Whether every criterion that this machine can grade has passed."""
         return not self.having("fail", "inconclusive", "error") and not self.left_out
 
     @property
@@ -61,7 +69,8 @@ class Result:
         )
 
     def is_better_than(self, other: Result | None) -> bool:
-        """More points, or as many where more was looked at. Of two alike the earlier stays."""
+        """Tell whether this result has more points than another, or as many and is more complete.
+        None: there is no other."""
         return other is None or self._rank > other._rank
 
     def json_data(self) -> dict[str, Any]:
@@ -80,15 +89,18 @@ class Result:
 
 @dataclass(frozen=True)
 class LearnerProgress:
-    """best: by lab and language. Of the last grading of a lab, whatever its kernel, failed: the
-    criteria that failed; began_in: as of a Verdict."""
+    """A student's progress: the best results, by lab and language.
+    failed: the criteria that failed in each lab's last grading, in whichever language; began_in: as
+    in Verdict, of the same gradings."""
 
     best: Mapping[str, Mapping[str, Result]] = field(default_factory=dict)
     failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     began_in: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def add_result(self, lab: str, language: str, result: Result, is_own: bool) -> LearnerProgress:
-        """is_own: it is the learner's work, not the handout."""
+        """Return the progress with one more result.
+        is_own: whether it is of the student's work, not of starting code, which is never a best
+        result."""
         best = {name: dict(results) for name, results in self.best.items()}
         results = best.setdefault(lab, {})
         if is_own and result.is_better_than(results.get(language)):
@@ -102,7 +114,7 @@ class LearnerProgress:
         )
 
     def results_of(self, lab: Lab) -> dict[str, Result]:
-        """The best results by language, of the criteria that the lab still has."""
+        """Return the best results by language, with those criteria that the lab still has."""
         names = {criterion.name for criterion in lab.criteria}
         return {
             language: replace(
@@ -136,9 +148,10 @@ def result_of(
     machines: Collection[str] | None,
     interrupted: bool = False,
 ) -> Result:
-    """is_untimed: times were not asked for; machines: names of the virtual nodes that were
-    asked for, None: all that the lab has; interrupted: somebody did not wait for all of it. What
-    was not looked at everywhere counts as not looked at, unless it has failed already."""
+    """Return the result of a verdict.
+    A criterion that was not observed on all machines that it needs is left out, unless it failed.
+    is_untimed: whether no times were requested; machines: names of the virtual machines that were,
+    None: all of the lab's; interrupted: whether Ctrl-C ended the grading early."""
     statuses, earned = dict(verdict.statuses), verdict.earned
     machine_names = set(lab.machines if machines is None else machines)
     left_out = tuple(
@@ -176,7 +189,7 @@ def _is_left_out(
 
 
 def _result(data: Any) -> Result | None:
-    """None where it is not what json_data writes."""
+    """Return the result that Result.json_data() wrote; None where it has another form."""
     try:
         datetime.fromisoformat(data["graded_at"])
         statuses = {str(name): status for name, status in data["statuses"].items()}
@@ -207,14 +220,15 @@ def _table(data: Any, key: str) -> dict[str, Any]:
 
 
 def is_damaged(store: Path) -> bool:
-    """Whether there is a file that this version of the kit can't read."""
+    """Tell whether there is a file that this version of numalab can't read."""
     data = read_json(store)
     is_ours = isinstance(data, dict) and data.get("schema") == SCHEMA_VERSION
     return store.exists() and not is_ours
 
 
 def load_progress(store: Path) -> LearnerProgress:
-    """What can be read of it: a damaged entry is left out, a damaged file is empty."""
+    """Read the progress; a file that is missing or can't be read is no progress.
+    Entries that can't be read are left out."""
     data = None if is_damaged(store) else read_json(store)
     if data is None:
         return LearnerProgress()
@@ -238,12 +252,13 @@ def load_progress(store: Path) -> LearnerProgress:
 
 
 def aside_path(store: Path) -> Path:
-    """Where a file that can't be read is kept."""
+    """Return the path to which a file that can't be read is moved."""
     return store.with_name(f"{store.name}.damaged")
 
 
 def save_progress(store: Path, progress: LearnerProgress) -> None:
-    """Raises NumalabError; then the file is as it was."""
+    """Write the progress; a file that can't be read is moved to aside_path first.
+    Raises NumalabError if it can't be written."""
     try:
         store.parent.mkdir(parents=True, exist_ok=True)
         if is_damaged(store):
@@ -253,11 +268,12 @@ def save_progress(store: Path, progress: LearnerProgress) -> None:
         raise NumalabError(f"your progress can't be kept in {store}: {error.strerror}") from error
 
 
-# ---- whose work it is ----------------------------------------------------------------------
+# ---- the student's own work ----------------------------------------------------------------
 
 
 def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
-    """Whether the kernel has been edited, or no kernel yet, but the files beside."""
+    """Tell whether a language's kernel in labs/ is the student's work.
+    It is if it was edited, or if no kernel was, but a file that is handed in with it."""
     edited = edited_languages(installation, lab)
     folder = installation.own_folder(lab.name)
     if not (folder / KERNEL_FILES[language]).is_file():
@@ -268,7 +284,8 @@ def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
 
 
 def keep_result(installation: Installation, lab: Lab, verdict: Verdict, result: Result) -> None:
-    """Adds a grading of the learner's files in labs/. Raises NumalabError."""
+    """Add the result of grading the student's files in labs/ to the progress.
+    Raises NumalabError if it can't be written."""
     is_own = is_own_work(installation, lab, verdict.language)
     before = load_progress(installation.progress_file)
     after = before.add_result(lab.name, verdict.language, result, is_own)
@@ -279,13 +296,13 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-# ---- what comes next -----------------------------------------------------------------------
+# ---- the next task -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Task:
-    """What to work on. language, criterion: where that is known; commands: with what each
-    does."""
+    """What to work on next. commands: for it, each with what it does.
+    language, criterion: None where the lab is not begun, or no criterion failed."""
 
     lab: str
     language: str | None
@@ -304,7 +321,7 @@ class Task:
 
 
 def best_language(results: Mapping[str, Result]) -> str | None:
-    """The language in which a lab has come furthest."""
+    """Return the language with the best result; None where there is no result."""
     best: str | None = None
     for language, result in results.items():
         if best is None or result.is_better_than(results[best]):
@@ -313,7 +330,7 @@ def best_language(results: Mapping[str, Result]) -> str | None:
 
 
 def is_done(results: Mapping[str, Result]) -> bool:
-    """In one language, which is enough."""
+    """Tell whether a lab is done, for which one language is enough."""
     return any(result.is_done for result in results.values())
 
 
@@ -356,9 +373,9 @@ def _were(names: Collection[str]) -> str:
 def next_task(
     labs: Sequence[Lab], progress: LearnerProgress, hints: Mapping[str, Levels] | None = None
 ) -> Task | None:
-    """Of the lab that was worked on last, of those that are begun and done in no language; else
-    of the first of which hints were read, or that is not begun. None: all are done. hints: those
-    that were seen, by lab."""
+    """Return the next task; None: all labs are done. hints: the levels that were read, by lab.
+    Of the labs that are not done it is in the one whose best results are the latest; if none has a
+    result, in the first one whose hints were read, else in the first."""
     left = [(lab, progress.results_of(lab)) for lab in labs]
     left = [(lab, results) for lab, results in left if not is_done(results)]
     if not left:
@@ -368,11 +385,11 @@ def next_task(
     def last_worked_on(lab: Lab, results: Mapping[str, Result]) -> tuple[str, bool]:
         return _worked_on(results), lab.name in hints
 
-    # Of none that is begun the first, since max takes that of equal ones.
+    # If none has been graded, the first, since max takes the first of equal ones.
     lab, results = max(left, key=lambda lab_and_results: last_worked_on(*lab_and_results))
     return _task(lab, results, hints.get(lab.name, NO_LEVELS))
 
 
 def _worked_on(results: Mapping[str, Result]) -> str:
-    """When the last of the best results came; empty: there is none."""
+    """Return the time of the latest of the best results; empty: there is none."""
     return max((result.graded_at for result in results.values()), default="")

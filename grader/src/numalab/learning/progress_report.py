@@ -1,4 +1,4 @@
-"""A learner's progress for a person at a terminal, and as JSON."""
+"""Report a student's progress in a terminal and as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Hints = Mapping[str, Levels]  # by lab
 
 
 def count_read_hints(lab: Lab, hints: Hints) -> int:
-    """Over all of the lab's ladders."""
+    """Return how many hints were read, over all of the lab's ladders."""
     levels = hints.get(lab.name, {})
     return sum(min(levels.get(ladder.topic, 0), len(ladder.levels)) for ladder in lab.hints)
 
@@ -41,7 +41,7 @@ def _count_hints(lab: Lab) -> int:
 
 
 def _state(result: Result) -> tuple[str, str]:
-    """What is to be said of it, and its style."""
+    """Return the state of a result in words, and their style."""
     failed = result.having("fail")
     if failed:
         more = f" and {len(failed) - 1} more" if failed[1:] else ""
@@ -81,7 +81,7 @@ def show_progress(
     hints: Hints,
     initial_answers: Mapping[str, Sequence[InitialAnswer]] | None = None,
 ) -> None:
-    """Print a learner's progress and next task. initial_answers: by lab."""
+    """Print a student's progress and next task. initial_answers: by lab; None: none are shown."""
     table = plain_table()
     for name in ("lab", "language", "points", "graded"):
         table.add_column(name, no_wrap=True)
@@ -130,8 +130,7 @@ def progress_json(
     hints: Hints,
     initial_answers: Mapping[str, Sequence[InitialAnswer]] | None = None,
 ) -> dict[str, Any]:
-    """All of it, for other tools. initial_answers: as
-    for show_progress."""
+    """Return the progress for other programs. initial_answers: as for show_progress."""
     task = next_task(labs, progress, hints)
     return {
         "schema": 1,

@@ -1,7 +1,6 @@
-"""Questions by which a learner checks herself. What is asked is in the lab's
-grading/questions.toml; the answers, with a sentence for each choice, lie beside the solution, in
-solutions/NN_name/answers.toml; in a student's edition they are sealed. What a learner answers
-first is kept beside her files."""
+"""Questions for students to check themselves, in a lab's grading/questions.toml.
+The answers, with a sentence for each choice, are in solutions/NN_name/answers.toml; a student copy
+has them sealed. A student's first answers are kept in the folder of their files."""
 
 from __future__ import annotations
 
@@ -39,10 +38,11 @@ def _masked(text: bytes, key: bytes) -> bytes:
 
 
 def seal(question: str, says: Mapping[str, str], correct: str) -> dict[str, str]:
-    """By choice, what opened returns; with the salt, as text."""
+    """Return the sealed answers to a question, for `opened`. says: a sentence by choice.
+    They are a text by choice and the salt, in hexadecimal digits."""
     salt = secrets.token_bytes(_SALT_BYTES)
     sealed = {"salt": salt.hex()}
-    # Of one length, or the length would tell which choice has the sentence that is known.
+    # Of equal length, since a length would show which choice has a sentence that is known.
     texts = {
         choice: json.dumps([choice == correct, said]).encode() for choice, said in says.items()
     }
@@ -55,7 +55,8 @@ def seal(question: str, says: Mapping[str, str], correct: str) -> dict[str, str]
 
 
 def opened(question: str, sealed: Mapping[str, str], choice: str) -> tuple[bool, str]:
-    """Whether the choice is right, and what is said to it. Raises NumalabError."""
+    """Return whether a choice is correct, and the sentence on it. sealed: as `seal` returns it.
+    Raises NumalabError where it can't be opened."""
     try:
         key = _key(question, choice, bytes.fromhex(sealed["salt"]))
         whole = _masked(bytes.fromhex(sealed[choice]), key)
@@ -79,7 +80,7 @@ ANSWERS_FILE = "answers.json"
 
 @dataclass(frozen=True)
 class QuizQuestion(ABC):
-    """A question, and a way to check an answer. choices: texts by letter."""
+    """A question whose answers can be checked. choices: texts by letter, in order."""
 
     name: str
     text: str
@@ -87,10 +88,10 @@ class QuizQuestion(ABC):
 
     @abstractmethod
     def _check(self, letter: str) -> tuple[bool, str]:
-        """Whether a choice is right, and what is said to it."""
+        """Return whether a choice is correct, and the sentence on it. Raises NumalabError."""
 
     def question_text(self) -> str:
-        """The question with its choices."""
+        """Return the question and its choices as lines of text."""
         lines = textwrap.wrap(self.text, WIDTH)
         for letter, choice in self.choices.items():
             lines += textwrap.wrap(
@@ -99,7 +100,8 @@ class QuizQuestion(ABC):
         return "\n".join(lines)
 
     def letter(self, answer: str) -> str:
-        """Of the choice that is meant. Raises UserError where it is none."""
+        """Return the letter of the choice that an answer means, such as "B" or "b)".
+        Raises UserError where there is none."""
         letter = answer.strip().lower().removesuffix(")")
         if letter not in self.choices:
             letters = list(self.choices)
@@ -110,15 +112,17 @@ class QuizQuestion(ABC):
         return letter
 
     def checked(self, answer: str) -> str:
-        """Whether an answer is right, and why. Raises UserError where it is no choice."""
+        """Return whether an answer is correct, and why, as text.
+        Raises UserError where it is no choice, and NumalabError where its sentence can't be
+        opened."""
         is_right, said = self._check(self.letter(answer))
         return textwrap.fill(f"{'Right.' if is_right else 'Not yet.'} {said}", WIDTH)
 
 
 @dataclass(frozen=True)
 class AnsweredQuestion(QuizQuestion):
-    """correct: the letter of the correct choice; says: a sentence for each choice, on why it is
-    right or what speaks against it."""
+    """A question with its answer. correct: the letter of the correct choice.
+    says: a sentence for each choice, on why it is correct or what speaks against it."""
 
     correct: str
     says: Mapping[str, str]
@@ -129,7 +133,7 @@ class AnsweredQuestion(QuizQuestion):
 
 @dataclass(frozen=True)
 class SealedQuestion(QuizQuestion):
-    """Of a student's edition."""
+    """A question of a student copy. sealed: its answers, as `seal` returns them."""
 
     sealed: Mapping[str, str]
 
@@ -138,7 +142,8 @@ class SealedQuestion(QuizQuestion):
 
 
 def load_questions(installation: Installation, lab: str) -> dict[str, AnsweredQuestion]:
-    """All of a lab by name, in order. Raises NumalabError where questions and answers differ."""
+    """Return a lab's questions by name, in order.
+    Raises NumalabError where a file is missing or malformed, or questions and answers don't fit."""
     asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
     answers = read_table(installation.solution_folder(lab) / "answers.toml", NumalabError, None)
     if list(asked.values) != list(answers.values):
@@ -158,7 +163,7 @@ def load_questions(installation: Installation, lab: str) -> dict[str, AnsweredQu
 
 
 def _sealed_questions(installation: Installation, lab: str) -> dict[str, SealedQuestion]:
-    """Raises NumalabError."""
+    """Return a lab's questions in a student copy. Raises NumalabError."""
     asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
     answers = read_coded(installation.solution_folder(lab)).answers
     questions = {}
@@ -171,7 +176,8 @@ def _sealed_questions(installation: Installation, lab: str) -> dict[str, SealedQ
 
 
 def find_question(installation: Installation, lab: str, name: str) -> QuizQuestion:
-    """Raises UserError and NumalabError."""
+    """Return a lab's question by its name.
+    Raises UserError for another name, and NumalabError where the questions can't be read."""
     questions: Mapping[str, QuizQuestion]
     questions = (
         _sealed_questions(installation, lab)
@@ -186,8 +192,8 @@ def find_question(installation: Installation, lab: str, name: str) -> QuizQuesti
 
 
 def first_answer(folder: Path, name: str, letter: str) -> tuple[str, bool]:
-    """What was answered first, which is kept, and whether that is now; letter: what is answered
-    now. Raises NumalabError."""
+    """Return the first answer to a question, and whether this is it; then it is stored.
+    folder: the student's; letter: this answer. Raises NumalabError if it can't be written."""
     path = folder / ANSWERS_FILE
     data = read_json(path)
     known = data.items() if isinstance(data, dict) else ()

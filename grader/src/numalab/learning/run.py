@@ -1,4 +1,4 @@
-"""What came of a kernel, as a value in Python: what was seen of it, in words and as figures."""
+"""The run of a kernel as a value in Python: its evidence and verdicts, as text and figures."""
 
 from __future__ import annotations
 
@@ -42,18 +42,23 @@ Drawn = TypeVar("Drawn")
 
 
 def find_own_installation() -> Installation:
-    """The kit that this package belongs to, with the preset that NUMALAB_PRESET names."""
+    """Return the installation that this package belongs to. Raises NumalabError without one.
+    The environment variable NUMALAB_PRESET names its preset; without it that is gnu."""
     return find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
 
 
 @dataclass(frozen=True)
 class Run(Based):
-    """What a run of your kernel recorded, and what the criteria say of it. print() shows summary.
+    """What a run of your kernel recorded, and the verdicts on it. print() shows `summary`.
+
+    Methods that draw raise NothingToDraw where the evidence for their figure is missing. They also
+    draw further runs that are given to them (`beside`).
 
     Attributes:
         label: how pictures call it.
-        where: the place it is about: "here", or a virtual machine's name.
-        places: names of places with their evidence, this machine first.
+        where: the place that it is about: "here", or a virtual machine's name.
+        places: names of places with their evidence, this machine first; of a recorded run only the
+            machine on which it was recorded.
         verdict: verdicts of the criteria that were judged.
         records: the evidence as it is stored, a record for each of places.
         is_recorded: whether it comes from a file of numalab's, so that nothing ran now.
@@ -70,23 +75,20 @@ class Run(Based):
 
     @property
     def evidence(self) -> Evidence:
-        """Return the evidence of `where`, or of this machine where nothing was run there."""
+        """Return the evidence of `where`, or of the first place if nothing was run there."""
         return dict(self.places).get(self.where, self.here)
 
     @property
     def here(self) -> Evidence:
-        """Return the evidence of this machine, on which times are taken."""
+        """Return the evidence of the first place: of this machine, unless the run was recorded."""
         return self.places[0][1]
 
     def on(self, machine: str) -> Self:
-        """Return the same run, with criterion(), value() and pictures of one of the lab's virtual
-        machines. Nothing is run: value() is None if the run did not include that machine.
+        """Return the same run, with criterion(), value() and pictures of another machine.
 
-        Args:
-            machine: name of a machine that the lab is graded on, or "here".
-
-        Raises:
-            UserError: for another name.
+        Nothing is run: value() is None if the run did not include that machine. machine: the name
+        of a virtual machine that the lab is graded on, or "here". Raises UserError for another
+        name.
         """
         known = list(dict.fromkeys((*(where for where, _ in self.places), *self.lab.machines)))
         if machine not in known:
@@ -99,6 +101,7 @@ class Run(Based):
 
     @property
     def is_built(self) -> bool:
+        """Return whether the kernel was built without an error."""
         return self.evidence.build.status == "ok"
 
     @property
@@ -108,8 +111,8 @@ class Run(Based):
         return "\n".join(text for text in (build.message, build.output) if text)
 
     def criterion(self, name: str) -> CriterionVerdict:
-        """Return the verdict on a criterion, at `where` if it was judged there, else at the first
-        place. Raises UserError for a name that was not judged."""
+        """Return the verdict on a criterion: that at `where`, else the first one with the name.
+        Raises UserError for a name that was not judged."""
         verdicts = [verdict for verdict in self.verdict.criteria if verdict.name == name]
         if not verdicts:
             names = [verdict.name for verdict in self.verdict.criteria]
@@ -121,14 +124,15 @@ class Run(Based):
         return next(own, verdicts[0])
 
     def value(self, name: str) -> float | None:
-        """Return the value of a criterion in its unit (shares from 0 to 1), or None if nothing was
-        measured, or nothing was run at `where`. Raises UserError for a name that was not judged."""
+        """Return the value of a criterion in its unit; shares are from 0 to 1.
+        None if nothing was measured, or nothing was run at `where`. Raises UserError for a name
+        that was not judged."""
         found = self.criterion(name).value
         return found if self.where in dict(self.places) else None
 
     def is_of_starting_code(self, name: str) -> bool:
-        """Return whether a criterion holds starting code against itself: a speed over its own,
-        which says nothing, whatever was measured."""
+        """Return whether a criterion compares the starting code's speed with itself.
+        That says nothing, whatever was measured. name: the criterion's."""
         criterion = next((one for one in self.lab.criteria if one.name == name), None)
         if criterion is None or not SPEEDUP.judges(criterion):
             return False
@@ -136,8 +140,7 @@ class Run(Based):
         return self.here.is_starting_code or own in self.here.unchanged_files
 
     def looks(self, kind: str, role: str = SUBMISSION) -> tuple[Any, ...]:
-        """Return evidence of one kind that was recorded on this machine, one entry for each time
-        that it was taken.
+        """Return the evidence of one kind from the first place, an entry each time it was taken.
 
         Args:
             kind: name of a kind of evidence, by grader/src/numalab/evidence/kinds.py.
@@ -161,7 +164,8 @@ class Run(Based):
         return [(run.label, run.evidence) for run in (self, *others)]
 
     def _drawn(self, draw: Callable[[], Drawn]) -> Drawn:
-        """Where there is nothing to draw, the reason may be the build, or what the kernel does."""
+        """Return what draw() returns.
+        Raises NothingToDraw, with the reason in the kernel or its build if there is one."""
         try:
             return draw()
         except NothingToDraw as error:
@@ -169,19 +173,21 @@ class Run(Based):
             raise
 
     def _fail_by_kernel(self, consequence: str) -> None:
-        """Where it is the kernel's doing that there is nothing to draw, which what is told does not
-        say. Raises NothingToDraw."""
+        """Raise NothingToDraw if the kernel was not built or is not correct, with the reason.
+        consequence: a clause that follows the reason."""
         failed = [c.why for c in self.verdict.failed() if c.kind == "correctness"]
         if self.is_built and not failed:
             return
-        # What the compiler said stands below the kernel.
+        # The compiler's output is in the summary of the run.
         why = failed[0] if self.is_built else self.evidence.build.message
         raise NothingToDraw(f"{why}\nSo {consequence}.") from None
 
     @captioned
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
-        """Draw who wrote each page first, and who uses it: at `where`, or on this machine where
-        nothing was traced there.
+        """Draw which thread wrote each page first, and which threads use it.
+
+        It is drawn for `where`; where nothing was traced there for the first place, without
+        `beside`.
 
         Args:
             beside: further runs to draw with this one.
@@ -199,8 +205,9 @@ class Run(Based):
 
     @captioned
     def threads(self, *beside: Run, file: str | None = None) -> Figure:
-        """Draw on which PUs the kernel's threads may run. file: a file that is handed in, to draw
-        the threads or ranks that were run under it."""
+        """Draw on which PUs the kernel's threads may run.
+        file: a placement or launch file that is handed in, to draw the threads or ranks that ran
+        under it. Raises UserError for a file that the lab does not have."""
         from numalab.reports.figures import sittings, thread_figure
 
         if file is not None:
@@ -227,23 +234,25 @@ class Run(Based):
 
     @captioned
     def lines(self, *beside: Run, part: str | None = None) -> Figure:
-        """Draw which threads write which cache lines. part: one of the lab's kernels."""
+        """Draw which threads write which cache lines.
+        part: one of the lab's kernels; left out only if the lab has a single one."""
         from numalab.reports.figures import lines_figure
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
     @captioned
     def answers(self, *beside: Run, part: str | None = None) -> Figure:
-        """Draw how the kernel answered series that were drawn at random, by the kind of each. part:
-        one of the lab's kernels; left out: the first that answered."""
+        """Draw how many random series of each kind the kernel answered, correctly or not.
+        part: one of the lab's kernels; left out: the first that answered."""
         from numalab.reports.figures import answers_figure
 
         return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
 
     @captioned
     def placing(self, *beside: Run, file: str | None = None) -> Figure:
-        """Draw how many pages of each array are on each NUMA node. file: a policy file that is
-        handed in, to draw the memory of a program that was run under it."""
+        """Draw how many pages of each array are on each NUMA node.
+        file: a policy file that is handed in, to draw the memory of the program that ran under it.
+        Raises UserError for a file that the lab does not have."""
         from numalab.reports.figures import homes_figure
 
         if file is not None:
@@ -252,8 +261,7 @@ class Run(Based):
 
     @captioned
     def groups(self, *beside: Run) -> Figure:
-        """Draw which PUs control groups left a job and another program, and on which NUMA nodes
-        their pages are."""
+        """Draw the PUs that control groups allow a job and another program, and where pages are."""
         from numalab.reports.figures import groups_figure
 
         return self._drawn(lambda: groups_figure(self._labelled(beside)))
@@ -266,7 +274,7 @@ class Run(Based):
             criterion: its name; left out: the first that was timed.
 
         Raises:
-            NothingToDraw: nothing was timed, or the starting code's speed over itself is asked for.
+            NothingToDraw: nothing was timed, or only the starting code's speed over itself.
             UserError: for a criterion that was not timed.
         """
         from numalab.reports.figures import timing_figure
@@ -295,8 +303,8 @@ class Run(Based):
 
     @captioned
     def modelled(self) -> Figure:
-        """Draw what the kernel's pages would cost on the described machine that it was run on:
-        modelled from published rates, not timed."""
+        """Draw what the kernel's pages would cost on the described machine that it was run on.
+        That is modelled from published rates, not timed."""
         from numalab.reports.figures import modelled_figure
 
         found = model_all(self.installation, self.lab, self.places)
@@ -311,8 +319,9 @@ class Run(Based):
 
     @captioned
     def roofline(self, part: str | None = None) -> Figure:
-        """Draw a roofline: what the loop's flops per byte allow at the rate of the reference loop,
-        and what was reached. part: one of the lab's kernels; left out: the first that has one."""
+        """Draw a roofline: the speed that flops per byte allow, and the speed that was reached.
+        The first is at the rate of the reference loop. part: one of the lab's kernels; left out:
+        the first that has a roofline."""
         from numalab.reports.figures import roofline_figure
 
         accounts = timing_accounts(self.lab, self.verdict, self.here)
@@ -329,8 +338,8 @@ class Run(Based):
 
     @captioned
     def messages(self) -> Figure:
-        """Draw message latencies over sizes; once they are predicted, with those published for
-        hydra."""
+        """Draw message latencies and bandwidths over sizes.
+        Once you have predicted them, the latencies published for hydra are drawn, too."""
         from numalab.reports.figures import latency_figure
 
         is_told = is_predicted(self.lab, self.verdict)
@@ -345,7 +354,7 @@ class Run(Based):
         return self._drawn(lambda: memory_figure(self.here))
 
     def topology(self) -> Figure:
-        """Draw the machine of `where`, or this one where nothing was run there."""
+        """Draw the machine of `where`, or of the first place if nothing was run there."""
         from numalab.reports.figures import topology_figure
 
         return topology_figure(self.evidence.node)
@@ -368,8 +377,8 @@ class Run(Based):
         return self.noted(self.summary)
 
     def save(self, path: str | Path) -> Path:
-        """Write the evidence of `where`, or of this machine where nothing was run there, as a JSON
-        file, and return its path. Raises UserError if it can't be written."""
+        """Write the evidence of `where`, else of the first place, to a JSON file; return its path.
+        Raises UserError if it can't be written."""
         path = Path(path)
         places = [where for where, _ in self.places]
         record = self.records[places.index(self.where) if self.where in places else 0]
@@ -382,17 +391,14 @@ class Run(Based):
 
 @dataclass(frozen=True)
 class GradedRun(Run):
-    """A run with times and points. print() shows report.
-
-    Attributes:
-        report_text: what ./numalab grade shows.
-    """
+    """A run with times and points. print() shows `report`.
+    report_text: what ./numalab grade shows."""
 
     report_text: str = field(default="", repr=False)
 
     @property
     def report(self) -> str:
-        """Return what ./numalab grade shows, and which texts of files it is about."""
+        """Return what ./numalab grade shows, with notes on the files that it is about."""
         return self.noted(self.report_text)
 
     @property
@@ -407,8 +413,10 @@ class GradedRun(Run):
 def load_run(
     path: Path, label: str, installation: Installation | None = None, lab: Lab | None = None
 ) -> Run:
-    """A stored record. lab: that it is of, left out: by its name. Raises NumalabError where it is
-    none."""
+    """Return the run of a stored record, judged again.
+    installation, lab: left out: the one that this package belongs to, and the lab that the record
+    names. Raises NumalabError where the file can't be read or is no record, and KeyError where
+    there is no lab or variant of that name."""
     installation = installation or find_own_installation()
     record = read_record.load_record(path)
     evidence = read_record.evidence_of(record)
@@ -432,12 +440,14 @@ def load_run(
 
 
 def suggestion(word: str, known: Sequence[str]) -> str:
+    """Return a question for the most similar known word, in brackets; empty without one."""
     closest = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     return f" (did you mean {closest[0]}?)" if closest else ""
 
 
 def check_file(lab: Lab, name: str) -> HandedFile:
-    """The file of this name that is handed in beside the kernel. Raises UserError."""
+    """Return the lab's file of a name that is handed in with the kernel.
+    Raises UserError where it has none."""
     names = [file.name for file in lab.files]
     if name not in names:
         has = f"It has {', '.join(names)}" if names else "It has none"
@@ -448,7 +458,7 @@ def check_file(lab: Lab, name: str) -> HandedFile:
 
 
 def printed(show: Callable[[Console], None]) -> str:
-    """What is shown at a terminal of 80 columns, without colours."""
+    """Return what `show` prints to a terminal of 80 columns, without colours."""
     output = io.StringIO()
     show(
         Console(

@@ -1,4 +1,4 @@
-"""Where the texts come from that a call tries: a folder, a file, texts that are given."""
+"""Find the files that a call builds and runs: in a folder, a file, or given as texts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ Source = str | Path | None
 
 @dataclass(frozen=True)
 class Sources:
-    """folder: with the files; given: texts in the place of some of them, by name; kernel: the
-    kernel's name; file: where its text was read if that is a file of its own."""
+    """The files that a call builds and runs. kernel: the name of the kernel's file.
+    folder: holds the files; given: texts that replace some of them, by name; file: the file from
+    which the kernel's text was read, if that is not in `folder`, else None."""
 
     lab: Lab
     kernel: str
@@ -30,7 +31,8 @@ class Sources:
 
     @contextmanager
     def laid_out(self) -> Iterator[Path]:
-        """A folder with what is to be built and tried."""
+        """Yield a folder with the files: `folder` itself, or a temporary one if texts are given.
+        That is removed at the end of the block."""
         if not self.given:
             yield self.folder
             return
@@ -45,8 +47,8 @@ class Sources:
             yield scratch
 
     def texts(self, tried: Path, kernel: Path) -> dict[str, Text]:
-        """Return what is tried, by file. tried: the folder of it; kernel: the file that was built,
-        or will be."""
+        """Return digest and origin of each file, by name. tried: the folder that laid_out() yields.
+        kernel: the kernel's file that was or will be built."""
         texts = {self.kernel: Text(digest_of_file(kernel), self._origin(self.kernel))}
         for file in self.lab.files:
             texts[file.name] = Text(digest_of_file(tried / file.name), self._origin(file.name))
@@ -61,8 +63,13 @@ class Sources:
 def find_sources(
     lab: Lab, folder: Path, language: str, source: Source, files: Mapping[str, str] | None
 ) -> Sources:
-    """folder: where the learner's files are; source: the kernel's text, a file, or a folder with
-    it; files: texts of files beside it. Raises UserError."""
+    """Return the files that a call names. folder: holds the student's files.
+
+    source: the kernel's text (if it has a line break), its file, or a folder with it or with the
+    lab's folder; None: the kernel in `folder`. files: texts of the other files that are handed in,
+    by name. Raises UserError where there is no such file, it can't be read, or the lab has no file
+    of a name.
+    """
     given = dict(files or {})
     for name in given:
         check_file(lab, name)

@@ -1,5 +1,5 @@
-"""A kernel's rate over the number of threads, under the lab's placement or under files that say
-where threads go: every setting once per round, in random order, each as a process of its own."""
+"""Measure a kernel's rate over the number of threads, by placement.
+Every setting is run once per round, in random order, each in a process of its own."""
 
 from __future__ import annotations
 
@@ -27,39 +27,41 @@ from numalab.learning.basis import Based, captioned
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ROUNDS = 6  # from which the least and the greatest hold the median with 95 %
+ROUNDS = 6  # the fewest whose smallest and largest value hold the median at 95 %
 MOST_SETTINGS = 64
-NOTE = 78  # columns
+NOTE = 78  # columns of the note below the table
 LABS_OWN = "as the lab places them"
 
 
 class _Ended(Exception):
-    """The kernel did not finish; the text says how."""
+    """The kernel did not finish; the text says why."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """file: a placement file that is handed in, None: the lab's own variables."""
+    """A number of threads and their placement.
+    file: a placement file that is handed in; None: the lab's own placement."""
 
     threads: int
     file: str | None
 
     @property
     def curve(self) -> str:
+        """The name of the placement's curve."""
         return self.file or LABS_OWN
 
 
 @dataclass(frozen=True)
 class Sweep(Based):
-    """Rates of a kernel over the number of threads. print() shows a table of medians.
+    """Rates of a kernel over the number of threads. print() shows medians, or the complaint.
 
     Attributes:
-        part: the kernel that was timed; None if the lab has a single one.
+        part: the kernel that was timed; None if the lab has only one.
         rates_gb_s: rates of each setting, one per round, in 10^9 bytes per second, by the bytes
             that the lab's driver counts for a call.
         evidence: the record, with the machine it was measured on.
         is_whole: whether it ran to its end; False if it was interrupted.
-        complaint: why the kernel can't be measured; empty if it was.
+        complaint: why the kernel can't be measured, or did not finish; else empty.
     """
 
     lab: Lab = field(repr=False)
@@ -80,12 +82,14 @@ class Sweep(Based):
 
     @property
     def title(self) -> str:
+        """Return the title of the figure."""
         what = self.part or self.lab.functions[-1]
         return f"{what} over threads, node {self.evidence.node['name']}"
 
     @captioned
     def figure(self) -> Figure:
-        """Raises NothingToDraw."""
+        """Draw the rates over the number of threads, a curve for each placement.
+        Raises NothingToDraw where there is a complaint, or nothing was measured."""
         from numalab.reports.figures import rates_figure
 
         if self.complaint:
@@ -118,7 +122,7 @@ class Sweep(Based):
 
 
 def thread_counts(cores: int) -> tuple[int, ...]:
-    """From 1 to all cores: each of a few, of many those that double."""
+    """Return each number of threads up to 8 cores; of more the powers of two, and all."""
     if cores <= 8:
         return tuple(range(1, cores + 1))
     return (*(1 << power for power in range(cores.bit_length()) if 1 << power < cores), cores)
@@ -127,7 +131,10 @@ def thread_counts(cores: int) -> tuple[int, ...]:
 def settings_of(
     grading: Grading, threads: Sequence[int] | None, files: Sequence[str]
 ) -> list[Setting]:
-    """files: empty: the lab's own placement alone. Raises UserError."""
+    """Return the settings to measure, by placement and ascending number of threads.
+    threads: None: as thread_counts gives them; files: placement files, none: the lab's own
+    placement. Raises UserError for numbers that this machine's cores don't allow, for a file with a
+    complaint, and for too many settings or none."""
     chosen = tuple(threads) if threads is not None else thread_counts(grading.threads)
     for number in chosen:
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
@@ -150,8 +157,11 @@ def settings_of(
 
 
 def measure(grading: Grading, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
-    """Of a kernel that is built, as long as it finishes. Raises UserError where no bytes are
-    counted of it, NumalabError, and Interrupted where that came before anything was measured."""
+    """Measure the rates of a kernel that has been built, until it does not finish once.
+    grading: has read the handed-in files; the caller holds the locks. After Ctrl-C the rates so far
+    are returned. Raises UserError where the driver counts no bytes for the kernel, NumalabError
+    where a run can't be made, and Interrupted or KeyboardInterrupt where nothing was measured
+    yet."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
     is_whole, complaint = True, ""
     try:
@@ -171,7 +181,8 @@ def measure(grading: Grading, part: str | None, settings: Sequence[Setting], rou
 
 
 def _rates(grading: Grading, part: str | None, setting: Setting) -> Iterator[float]:
-    """Of one process, by its best repetition; none where the node stood still meanwhile."""
+    """Yield the rate of one process in GB/s, by its shortest repetition.
+    Nothing where the run is left out, as where the machine stood still meanwhile."""
     variables = None if setting.file is None else grading.handed(setting.file).variables
     environment = monitor.worker_environment(grading.lab, setting.threads, placement=variables)
     worker = monitor.worker_option(SUBMISSION, grading.program(SUBMISSION))

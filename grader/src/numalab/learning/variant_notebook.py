@@ -1,4 +1,4 @@
-"""The notebook of a variant, made from its text and its files."""
+"""Make the notebook of a variant from its text and its files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ Cell = dict[str, Any]
 
 
 def variant_copy(installation: Installation, lab: Lab) -> tuple[Path, bool]:
-    """The learner's notebook of her variant, made if there is none and never overwritten; and
-    whether it was made. Beside it lies whose variant it is. Raises NumalabError."""
+    """Return the notebook of a student's variant, and whether it was made now.
+    The variant's ticket is in the same folder. An existing notebook is never overwritten. Raises
+    NumalabError where it can't be written."""
     folder, of_lab = installation.notebooks / lab.name, installation.lab_folder(lab.name)
     copy = folder / NAME
     if copy.exists():
@@ -37,7 +38,8 @@ def variant_copy(installation: Installation, lab: Lab) -> tuple[Path, bool]:
 
 
 def variant_notebook(lab: Lab, files: Mapping[str, str]) -> str:
-    """files: of the variant's lab, by name."""
+    """Return the text of a variant's notebook.
+    files: texts of the variant's files by name: README.md, kernels, and all that is handed in."""
     cells = [{"id": name, **cell} for name, cell in _cells(lab, files)]
     notebook = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
     return tidied(notebook, lambda language: files[KERNEL_FILES[language]])

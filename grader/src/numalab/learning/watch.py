@@ -1,8 +1,8 @@
-"""When a learner's files have changed, and what that changed.
+"""Wait for changes of a student's files, and find out which criteria changed with them.
 
-Files are polled: events of a file system don't cross a network, and homes on clusters lie on
-one. What is in a file decides, not its time, so that neither a save that changes nothing nor a
-clock that is off starts a grading; reading a file is also what makes NFS ask its server anew.
+Files are polled, since events of a file system don't cross a network, and home folders on clusters
+are on one. The content of a file decides, not its time, so that neither a save without a change nor
+a wrong clock starts a grading; reading the file also makes NFS ask its server.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from numalab.judging.verdict import Status
 from numalab.labs.declaration import FILE_BYTES
 
 POLL_S = 0.5
-# An editor that saves in two steps, or by renaming, is done in this time.
+# For how long files must not change; enough for an editor that saves in two steps or by renaming.
 SETTLE_S = 0.3
 JUDGED: tuple[Status, ...] = ("pass", "fail")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A file as it was seen."""
+    """The state of a file: its size, its time of modification, and its SHA-256."""
 
     size_bytes: int
     mtime_ns: int
     digest: str
 
 
-# None: the file is not there, or can't be read.
+# None: the file is missing, can't be read, or is larger than FILE_BYTES.
 Marks = Mapping[Path, Mark | None]
 
 
@@ -49,7 +49,7 @@ def read_marks(paths: Iterable[Path]) -> Marks:
 
 
 def changed(earlier: Marks, now: Marks) -> list[Path]:
-    """The files with another content."""
+    """Return the paths whose file has another content, or was or is missing in one of the two."""
 
     def digest(marks: Marks, path: Path) -> str | None:
         mark = marks.get(path)
@@ -61,8 +61,9 @@ def changed(earlier: Marks, now: Marks) -> list[Path]:
 def next_change(
     graded: Marks, pause: Callable[[float], bool], read_marks: Callable[[], Marks]
 ) -> Marks | None:
-    """Waits until files differ from those that were graded, and for a moment no more from
-    themselves. pause: waits so many seconds, and tells whether to stop waiting: then None."""
+    """Wait until files differ from those that were graded and are at rest; return their marks.
+    pause: waits for a number of seconds, and returns whether to stop waiting; then the result is
+    None. read_marks: returns the marks now."""
     while not pause(POLL_S):
         marks = read_marks()
         while changed(graded, marks):
@@ -77,14 +78,16 @@ def next_change(
 
 @dataclass(frozen=True)
 class Change:
-    """Criteria that pass, or fail, and did not before."""
+    """The criteria that pass, and those that fail, and did not before."""
 
     passing: tuple[str, ...]
     failing: tuple[str, ...]
 
 
 def change_of(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> Change:
-    """What was not graded before is news, too, such as times that are taken for the first time."""
+    """Return the change between two gradings' statuses by criterion.
+    A criterion that was not graded before counts as changed, such as one that is timed for the
+    first time."""
     news = {name: status for name, status in now.items() if earlier.get(name) != status}
     return Change(
         passing=tuple(name for name, status in news.items() if status == "pass"),
@@ -93,5 +96,6 @@ def change_of(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> Chang
 
 
 def remembered(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> dict[str, Status]:
-    """The last that is known of each criterion; a grading without times leaves times alone."""
+    """Return the latest "pass" or "fail" of each criterion.
+    A grading without times keeps the status of timed ones."""
     return {**earlier, **{name: status for name, status in now.items() if status in JUDGED}}

@@ -1,4 +1,4 @@
-"""The portrait of a node: what its caches, memory and links can do, measured by the probe.
+"""The portrait of a machine: latencies and rates of its caches, memory and links, measured.
 
 Imported by `commands` (portrait, explore 05) and `reports` (its page and figures).
 """

@@ -1,5 +1,4 @@
-"""Measures a node's portrait: rounds of fresh processes of the probe, each configuration once in a
-round, as explorations do."""
+"""Measure a machine's portrait, as explorations do: in rounds of fresh processes."""
 
 from __future__ import annotations
 
@@ -40,7 +39,8 @@ _NO_MEMORY = (
 
 
 def is_virtual_machine(cpuinfo: str) -> bool | None:
-    """From /proc/cpuinfo's text: x86's flag of hypervisors; None for other processors."""
+    """Tell from the text of /proc/cpuinfo whether this is a virtual machine.
+    By x86's flag of hypervisors; None for other processors, which have no such flag."""
     for line in cpuinfo.splitlines():
         if line.startswith("flags"):
             return "hypervisor" in line.split()
@@ -48,7 +48,8 @@ def is_virtual_machine(cpuinfo: str) -> bool | None:
 
 
 def rounds_in(first_s: float, target_s: float = TARGET_S) -> int:
-    """How many rounds of the length of the first fit, the first among them."""
+    """Return how many rounds as long as the first fit into a time, the first included.
+    Not fewer than LEAST_ROUNDS, nor more than MOST_ROUNDS."""
     return min(max(round(target_s / first_s), LEAST_ROUNDS), MOST_ROUNDS)
 
 
@@ -59,7 +60,8 @@ def _run_rounds(
     taken: list[ProgramRun],
     progress: Callable[[str], None],
 ) -> None:
-    """Adds to taken, sample by sample. rounds: None: as many as fit a minute, by the first."""
+    """Run the rounds, and append each run to `taken` when it ends. Raises as run_rounds.
+    rounds: None: as many as rounds_in gives for the first one's time."""
     seed = random.SystemRandom().randrange(2**32)
     order = orders(len(plan.processes), rounds or MOST_ROUNDS, seed)
     began_s = time.monotonic()
@@ -76,9 +78,13 @@ def measure(
     progress: Callable[[str], None],
     parts: Collection[Part] | None = None,
 ) -> Portrait:
-    """parts: left out: all. The caller holds the build folder's lock. After Ctrl-C, or where memory
-    ran out: what there is by then, marked so. Raises UserError where memory is short,
-    NumalabError, and Interrupted where not even one sample was taken."""
+    """Build common/probe, and measure this machine's portrait, under the build folder's lock.
+
+    rounds: None: as many as fit a minute. parts: None: all. After Ctrl-C, or if a process runs out
+    of memory, the portrait so far is returned, and says so. Raises UserError where memory is short
+    before any run ended, Interrupted (or KeyboardInterrupt, while it builds) likewise, and
+    NumalabError where the probe fails.
+    """
     progress("building")
     build_explorations(installation, [installation.probe.name])
     node = describe_node(installation)
@@ -118,7 +124,7 @@ def measure(
 
 
 def _describe_probe(installation: Installation) -> Json:
-    """What the probe says of pages and TLBs."""
+    """Return the sizes of pages and cpuid's values on TLBs. Raises as run_program."""
     said = run_program(installation.probe, ["describe"], shell_variables.observer_environment())
     try:
         about: Json = json.loads(said)

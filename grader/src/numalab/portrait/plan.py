@@ -1,4 +1,5 @@
-"""What a portrait runs on a node: which threads, which memory, how large. Pure functions."""
+"""Plan what a portrait runs on a machine: PUs, NUMA nodes of memory, sizes. Pure functions.
+`node` is the machine, as describe_node describes it."""
 
 from __future__ import annotations
 
@@ -20,20 +21,20 @@ from numalab.machines.topology import (
 )
 
 KIB, MIB = 2**10, 2**20
-LOAD, STORE = "load", "store"  # of the probe, beside copy and triad
+LOAD, STORE = "load", "store"  # loops of common/probe, as copy and triad are
 STREAMS = (COPY, TRIAD, LOAD, STORE)
 PAIR_STREAMS = (LOAD, TRIAD)
 SPREAD, ALONE = "spread", "alone"
 SMALL, HUGE = "small", "huge"
 
-# Larger than caches, so much; but a table's chain is laid out anew in each process, which takes
-# longer than following it, and three arrays are written by as many threads as use them.
+# The size of tables and arrays over that of caches. The limits below bound the time of a process,
+# which lays out a table's chain, or writes three arrays, before it measures.
 TIMES_CACHES = 4
 SMALLEST_TABLE, LARGEST_TABLE = 16 * KIB, 256 * MIB
 LEAST_LARGEST_TABLE = 64 * MIB
 SMALLEST_TLB_TABLE, LARGEST_TLB_TABLE = 64 * KIB, 256 * MIB
 LEAST_ARRAY, ARRAY_PER_CORE = 64 * MIB, 64 * MIB
-TABLE_SHARE, ARRAY_SHARE = 8, 16  # of free memory, or of a NUMA node's: one part in so many
+TABLE_SHARE, ARRAY_SHARE = 8, 16  # divisors: the most bytes are memory over these
 STEPS, TABLE_REPETITIONS, STREAM_REPETITIONS = 4096, 3, 4
 
 Part = Literal["curve", "pair_latency", "pair_bandwidth", "streams", "tlb"]
@@ -41,10 +42,15 @@ Part = Literal["curve", "pair_latency", "pair_bandwidth", "streams", "tlb"]
 
 @dataclass(frozen=True)
 class ProbeProcess:
-    """One process in each round. threads_on, memory_on: NUMA nodes, as Linux numbers them;
-    threads_on of streams over threads: -1, since they may be on several, as memory_on then is.
-    kind: of the core, as the processor calls it, where there are several; placement: of streams;
-    alone is one thread on a core of a kind."""
+    """A process of common/probe that is run once in each round.
+
+    Attributes:
+        threads_on, memory_on: NUMA nodes by Linux's numbers; -1 for streams, which may use several.
+        pus: the PU of each thread.
+        size_bytes, pages: the size of the table or of each array, and its pages, SMALL or HUGE.
+        kind: the name of the core's kind; None where cores are alike, or for several threads.
+        placement: of streams: COMPACT, SPREAD, or ALONE for one thread on a core of a kind.
+    """
 
     part: Part
     threads_on: int
@@ -59,7 +65,9 @@ class ProbeProcess:
 
 @dataclass(frozen=True)
 class Plan:
-    """curve_pages: of the latency curve and the matrix."""
+    """All processes of a round, and their largest sizes.
+    curve_pages: the pages of latency curves and pairs, SMALL or HUGE; array_bytes,
+    pair_array_bytes: of streams, and of pairs."""
 
     processes: tuple[ProbeProcess, ...]
     curve_pages: str
@@ -72,11 +80,11 @@ class Plan:
         return [one.configuration for one in self.processes]
 
 
-# ---- what there is ---------------------------------------------------------------------
+# ---- the machine -----------------------------------------------------------------------
 
 
 def kind_names(node: Json) -> Mapping[int, str]:
-    """By PU, the name of its core's kind, where there are several kinds."""
+    """Return the name of its core's kind by PU; empty where all cores are of one kind."""
     kinds = core_kinds(node) or ()
     if len(kinds) < 2:
         return {}
@@ -89,7 +97,7 @@ def kind_names(node: Json) -> Mapping[int, str]:
 
 
 def strongest(node: Json, pus: Sequence[int]) -> int:
-    """The first PU of those on the strongest cores; kinds come the weakest first."""
+    """Return of some PUs the first on a core of the strongest kind."""
     rank = {
         pu: number for number, kind in enumerate(core_kinds(node) or ()) for pu in kind.pus
     }  # fmt: skip
@@ -97,7 +105,7 @@ def strongest(node: Json, pus: Sequence[int]) -> int:
 
 
 def pu_of_each_kind(node: Json, topology: Topology) -> list[int]:
-    """A PU on a core of each kind, the strongest first; one PU where cores are alike."""
+    """Return a PU on a core of each kind, the strongest first; one PU where cores are alike."""
     cores = core_pus(topology)
     names = kind_names(node)
     kinds = core_kinds(node) or ()
@@ -108,8 +116,8 @@ def pu_of_each_kind(node: Json, topology: Topology) -> list[int]:
 
 
 def farthest(node: Json, numa_node: int) -> int | None:
-    """The NUMA node that is farthest by the firmware's distances, or another one where it gives
-    none; None where there is no other."""
+    """Return the farthest NUMA node with memory by the firmware's distances; None without another.
+    Where it gives no distances, the last one."""
     others = [number for number in memory_nodes(node) if number != nearest(node, numa_node)]
     distances = _distances_from(node, numa_node)
     if not distances:
@@ -118,7 +126,7 @@ def farthest(node: Json, numa_node: int) -> int | None:
 
 
 def nearest(node: Json, numa_node: int) -> int:
-    """Itself, or where it has no memory that one of those that have some which is nearest."""
+    """Return the NUMA node itself, or if its memory is too small the nearest that has enough."""
     numbers, distances = memory_nodes(node), _distances_from(node, numa_node)
     if numa_node in numbers:
         return numa_node
@@ -126,7 +134,7 @@ def nearest(node: Json, numa_node: int) -> int:
 
 
 def _distances_from(node: Json, numa_node: int) -> dict[int, int]:
-    """By NUMA node; empty where the firmware gives none."""
+    """Return distances by NUMA node; empty where the firmware gives none."""
     listed, rows = [one["numa_node"] for one in node["numa_node_list"]], node.get("distances")
     if not rows or numa_node not in listed:
         return {}
@@ -134,13 +142,14 @@ def _distances_from(node: Json, numa_node: int) -> dict[int, int]:
 
 
 def compact_pus(topology: Topology) -> list[int]:
-    """Core by core, NUMA node by NUMA node; then the cores' other PUs in the same order."""
+    """Return all PUs: the first of each core, NUMA node by NUMA node, then the others likewise."""
     first = core_pus(topology)
     return [*first, *(pu.number for pu in topology.pus if pu.number not in set(first))]
 
 
 def spread_pus(topology: Topology) -> list[int]:
-    """A core of each NUMA node in turn, packages alternating; then the cores' other PUs, so too."""
+    """Return all PUs: the first of each core, one of each NUMA node in turn, then the others.
+    Packages alternate."""
     package = {pu.numa_node: pu.package for pu in topology.pus}
     places: dict[int, int] = {}
     for numa_node in thread_nodes(topology):
@@ -160,18 +169,19 @@ def spread_pus(topology: Topology) -> list[int]:
 
 
 def thread_counts(topology: Topology) -> list[int]:
-    """1, 2, 4, ..., the cores of a NUMA node, all cores, all PUs."""
+    """Return the numbers of threads to measure, ascending.
+    These are powers of two, the cores of the first NUMA node, all cores, and all PUs."""
     pus, cores = len(topology.pus), len(core_pus(topology))
     wanted = {2**power for power in range(pus.bit_length())}
     of_node = len(core_pus(topology, thread_nodes(topology)[0]))
     return sorted(number for number in {*wanted, of_node, cores, pus} if number <= pus)
 
 
-# ---- how large ------------------------------------------------------------------------
+# ---- sizes ----------------------------------------------------------------------------
 
 
 def last_cache(node: Json) -> Json | None:
-    """The last level of caches: level, count, bytes_each."""
+    """Return the last level of caches with level, count and bytes_each; None without any."""
     return node["caches"][-1] if node["caches"] else None
 
 
@@ -184,7 +194,8 @@ def _power_of_two_to(size_bytes: int) -> int:
 
 
 def largest_table(node: Json, available_bytes: int) -> int:
-    """Of a chain through every cache line. Raises UserError where memory is short."""
+    """Return the bytes of the largest table with a link in every cache line, a power of two.
+    Raises UserError where memory is short."""
     cache = last_cache(node)
     wanted = _power_of_two_from(TIMES_CACHES * cache["bytes_each"]) if cache else 0
     wanted = min(max(wanted, LEAST_LARGEST_TABLE), LARGEST_TABLE)
@@ -199,8 +210,9 @@ def largest_table(node: Json, available_bytes: int) -> int:
 
 
 def array_bytes(node: Json, threads: int, cores: int, room_bytes: int) -> int:
-    """Of each of three: four times the caches that so many threads may share, where cores are
-    enough to get through them in time. cores: that set how much time there is."""
+    """Return the bytes of each of three arrays, whole MiB.
+    They are 64 MiB, or four times the last-level caches that `threads` can reach if that is more;
+    but no more than `cores` get through in time, nor than a sixteenth of the memory, room_bytes."""
     cache = last_cache(node)
     reached = cache["bytes_each"] * min(cache["count"], threads) if cache else 0
     most = max(2 * LEAST_ARRAY, ARRAY_PER_CORE * cores)
@@ -209,6 +221,7 @@ def array_bytes(node: Json, threads: int, cores: int, room_bytes: int) -> int:
 
 
 def sizes_to(smallest: int, largest: int) -> list[int]:
+    """Return the smallest size and its doubles, up to the first that is not below the largest."""
     sizes = [smallest]
     while sizes[-1] < largest:
         sizes.append(2 * sizes[-1])
@@ -221,8 +234,9 @@ def sizes_to(smallest: int, largest: int) -> list[int]:
 def _chased(
     part: Part, pu: int, places: tuple[int, int], table: tuple[int, str, str], kind: str | None
 ) -> ProbeProcess:
-    """places: the thread's NUMA node and the memory's; table: bytes, pages, and in which lines of a
-    page a link is."""
+    """Return a process that follows a table's chain on one PU.
+    places: the NUMA nodes of thread and memory; table: its bytes, its pages, and "all" or "one" for
+    a link in every line or page."""
     size_bytes, pages, lines = table
     threads_on, memory_on = places
     key: dict[str, int | str] = {
@@ -251,7 +265,7 @@ def _streamed(
 
 
 def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterator[ProbeProcess]:
-    """Near, from a core of each kind, and far from the strongest."""
+    """Yield latency curves: of near memory from a core of each kind, of far from the strongest."""
     names = kind_names(node)
     for number, pu in enumerate(pu_of_each_kind(node, topology)):
         own = topology.numa_node[pu]
@@ -265,7 +279,7 @@ def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterato
 def _pairs(
     node: Json, topology: Topology, largest: int, pages: str, pair_bytes: int
 ) -> Iterator[ProbeProcess]:
-    """Every NUMA node with PUs, and all memory that there is."""
+    """Yield latency and bandwidth of each NUMA node with PUs to each with memory."""
     names = kind_names(node)
     for threads_on in thread_nodes(topology):
         pus = core_pus(topology, threads_on)
@@ -280,13 +294,14 @@ def _pairs(
 
 
 def _kinds_alone(node: Json, topology: Topology) -> list[tuple[int, str]]:
-    """A PU of each kind of core, and its name; none where cores are alike."""
+    """Return a PU of each kind of core and the kind's name; empty where cores are alike."""
     names = kind_names(node)
     return [(pu, names[pu]) for pu in pu_of_each_kind(node, topology)] if names else []
 
 
 def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[ProbeProcess]:
-    """Spread only where there are several NUMA nodes to run on; a core of each kind alone."""
+    """Yield streams over threads: compact, and spread if several NUMA nodes have PUs.
+    Then one thread on a core of each kind."""
     compact, spread = compact_pus(topology), spread_pus(topology)
     cores = len(core_pus(topology))
     for threads in thread_counts(topology):
@@ -315,7 +330,8 @@ def _tlb(
 
 
 def portrait_plan(node: Json, available_bytes: int) -> Plan:
-    """node: what describe_node says; available_bytes: free memory. Raises UserError."""
+    """Return what a portrait runs on a machine. available_bytes: its free memory.
+    Raises UserError where that is too small."""
     topology = topology_of_node(node)
     has_huge = node["huge_page_mode"] not in (None, "never")
     pages = HUGE if has_huge else SMALL

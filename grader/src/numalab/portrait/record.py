@@ -1,7 +1,7 @@
-"""A node's portrait as values, and as the file node.json.
+"""A machine's portrait as values, and as the file node.json.
 
-node.json has a version (`schema`); each measured value is a list with one number of each process,
-and its interval beside it, which is computed from them. README.md beside this file lists the keys.
+node.json has a version (`schema`). Each measured value is a list with one number of each process,
+and the interval that is computed from them. README.md in this folder lists the keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KIND = "numalab portrait"
 
 @dataclass(frozen=True)
 class Measured:
-    """processes: one value of each, one or more."""
+    """A measured value. processes: the value of each process, one or more."""
 
     processes: tuple[float, ...]
 
@@ -40,6 +40,7 @@ class Measured:
 
 
 def read_measured(data: Json) -> Measured:
+    """Return the value that json_data() made. Raises KeyError, TypeError or ValueError."""
     values = tuple(float(value) for value in data["processes"])
     if not values:
         raise ValueError("a value without processes")
@@ -48,7 +49,7 @@ def read_measured(data: Json) -> Measured:
 
 @dataclass(frozen=True)
 class Point:
-    """Latency of a load that the load before it named, in a table of so many bytes."""
+    """The latency of a load whose address the load before it gave, in a table of a size."""
 
     table_bytes: int
     ns: Measured
@@ -56,8 +57,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Latency over the size of a table with a link in every cache line. threads_on, memory_on:
-    NUMA nodes; kind: of the core, where there are several kinds."""
+    """Latency over the size of a table with a link in every cache line.
+    threads_on, memory_on: NUMA nodes; kind: the name of the core's kind, None where cores are
+    alike."""
 
     pu: int
     threads_on: int
@@ -68,8 +70,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Pair:
-    """Threads on one NUMA node, memory on another or the same. gb_s: by kernel, 10^9 bytes per
-    second with write-allocate, one thread per core."""
+    """Threads on one NUMA node, one per core, and memory on another or the same.
+    latency_ns: of the largest table, None where no run counts; gb_s: 10^9 bytes per second with
+    write-allocate by kernel, empty where no run counts."""
 
     threads_on: int
     memory_on: int
@@ -79,8 +82,9 @@ class Pair:
 
 @dataclass(frozen=True)
 class StreamRate:
-    """gb_s: with the lines that stores fetch before they write; stream_share: what part of it
-    STREAM counts. placement: compact, spread, or alone: one thread on a core of the kind."""
+    """The rate of a kernel with a number of threads, in 10^9 bytes per second with write-allocate.
+    placement: compact, spread, or alone, which is one thread on a core of `kind`; kind: None unless
+    alone; stream_share: the part (0 to 1) of the bytes that STREAM counts."""
 
     placement: str
     kind: str | None
@@ -94,8 +98,8 @@ class StreamRate:
 
 @dataclass(frozen=True)
 class TlbCurve:
-    """Latency over the size of a table with a link in one line of each small page. pages: small or
-    huge, that the table lies on."""
+    """Latency over the size of a table with a link in one line of each small page.
+    pages: small or huge: those that the table is on."""
 
     pages: str
     points: tuple[Point, ...]
@@ -103,9 +107,15 @@ class TlbCurve:
 
 @dataclass(frozen=True)
 class Portrait:
-    """node: what describe_node says; about: pages, and cpuid's words on TLBs; build: compiler and
-    runtime of the probe; curve_pages: of curves and matrix; not_measured: sentences on what could
-    not be had; is_virtual_machine: None where the processor does not tell."""
+    """All that was measured of a machine; README.md lists the fields.
+
+    Attributes:
+        about: sizes of pages, and cpuid's values on TLBs.
+        build: compiler, flags and OpenMP runtime of common/probe.
+        is_virtual_machine: None where the processor does not report it.
+        curve_pages: the pages of curves and latencies of pairs, small or huge.
+        not_measured: sentences on what could not be measured.
+    """
 
     made_at: str
     kit_version: str
@@ -125,6 +135,7 @@ class Portrait:
     not_measured: tuple[str, ...]
 
     def pair(self, threads_on: int, memory_on: int) -> Pair | None:
+        """Return the pair of two NUMA nodes; None where it was not measured."""
         for pair in self.pairs:
             if (pair.threads_on, pair.memory_on) == (threads_on, memory_on):
                 return pair
@@ -173,7 +184,8 @@ def _read_points(data: list[Json]) -> tuple[Point, ...]:
 
 
 def read_portrait(data: Json) -> Portrait:
-    """From what json_data made of it. Raises NumalabError."""
+    """Return the portrait that Portrait.json_data() made.
+    Raises NumalabError for another kind or version of data, or data of another form."""
     try:
         if data["kind"] != KIND or data["schema"] != SCHEMA:
             raise NumalabError(
@@ -214,12 +226,12 @@ def read_portrait(data: Json) -> Portrait:
         raise NumalabError(f"not what ./numalab portrait --json writes: {error!r}") from error
 
 
-MOST_BYTES = 16 * 2**20  # of a file; 16 NUMA nodes and a hundred rounds have less
+MOST_BYTES = 16 * 2**20  # of a file; a portrait of 16 NUMA nodes and 100 rounds has less
 
 
 def load_portrait(path: Path) -> Portrait:
-    """Somebody else's may have been changed: its texts come as they may be shown. Raises UserError
-    where there is no such portrait."""
+    """Read a portrait from an untrusted file; characters that may hide something are made visible.
+    Raises UserError where the file can't be read or is no portrait."""
     try:
         text = read_plain_text(path, MOST_BYTES, follow_links=True)
         data = json.loads(text)

@@ -1,5 +1,4 @@
-"""What a portrait says in words: the node, its caches beside the curve, the TLB's knees. Pure
-functions."""
+"""Sentences on a portrait: the machine, its caches next to the curve, the TLB. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ GB_S_NOTE = (
 )
 
 
-# ---- the node --------------------------------------------------------------------------
+# ---- the machine -----------------------------------------------------------------------
 
 
 def topology_lines(portrait: Portrait) -> Iterator[str]:
@@ -81,7 +80,7 @@ def load_line(node: Json) -> list[str]:
 
 
 def curve_name(curve: Curve) -> str:
-    """Such as "node 0 to 1 (E-core)"."""
+    """Return a curve's name, such as "NUMA node 0, memory of 1, E-core"."""
     to = "local" if curve.threads_on == curve.memory_on else f"memory of {curve.memory_on}"
     kind = f", {curve.kind}" if curve.kind else ""
     return f"NUMA node {curve.threads_on}, {to}{kind}"
@@ -112,7 +111,7 @@ def _check_words(check: CacheCheck) -> str:
 
 
 def cache_lines(portrait: Portrait) -> list[str]:
-    """hwloc's sizes beside the steps of each local curve."""
+    """Return lines that compare hwloc's cache sizes with the steps of each local curve."""
     lines = []
     local = [curve for curve in portrait.curves if curve.threads_on == curve.memory_on]
     told_of = kind_names(portrait.node).get(portrait.node["pu_list"][0]["pu"])
@@ -151,8 +150,9 @@ def _curve_on(portrait: Portrait, pages: str) -> TlbCurve | None:
 
 
 def parting(small: Sequence[Point], huge: Sequence[Point]) -> int | None:
-    """The smallest table from which on every step takes longer on small pages than on huge ones,
-    more than processes differ; None where it never does."""
+    """Return the size in bytes from which on latency is higher on small pages than on huge ones.
+    None where they do not differ by more than processes at the largest size. small, huge: points by
+    ascending size."""
     by_size = {point.table_bytes: point.ns.interval for point in huge}
     found = None
     for point in reversed(small):
@@ -224,7 +224,7 @@ def value_words(measured: Measured | None) -> str:
 
 
 def widest_words(values: Sequence[Measured]) -> str:
-    """How far the ends of the widest interval are from its median."""
+    """Return in a sentence how far the widest interval reaches from its median; empty for none."""
     if not values:
         return ""
     halves = [

@@ -1,4 +1,4 @@
-"""A portrait in a terminal: tables and pictures of 80 columns."""
+"""Print a portrait in a terminal: tables and plots of 80 columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-MARKS = "lrx"  # of curves: local, remote, and of another kind of core
+MARKS = "lrx"  # characters of the first three curves
 
 
 def show(portrait: Portrait, console: Console) -> None:
@@ -80,7 +80,7 @@ def _note(values: Sequence[Measured]) -> str:
 def _blocks_of_curves(
     curves: Sequence[Curve],
 ) -> Iterator[tuple[list[str], Sequence[Curve]]]:
-    """At most three beside each other."""
+    """Yield names and curves in blocks of at most three, which fit next to each other."""
     for start in range(0, len(curves), len(MARKS)):
         block = curves[start : start + len(MARKS)]
         yield [curve_name(curve) for curve in block], block
@@ -98,7 +98,7 @@ def _curve_table(curves: Sequence[Curve], names: Sequence[str]) -> Table:
 
 
 def _picture(portrait: Portrait) -> list[str]:
-    """The first three curves, with hwloc's caches below."""
+    """Return the plot of the first three curves, with hwloc's caches below."""
     curves = portrait.curves[: len(MARKS)]
     sizes = sorted({point.table_bytes for curve in curves for point in curve.points})
     place = {size: number for number, size in enumerate(sizes)}
@@ -122,7 +122,7 @@ def _picture(portrait: Portrait) -> list[str]:
 
 
 def show_pairs(portrait: Portrait, console: Console) -> None:
-    """The matrices alone."""
+    """Print the matrices of NUMA nodes alone, as ./numalab explore 05 does."""
     from rich.text import Text
 
     console.print()
@@ -139,7 +139,7 @@ def show_pairs(portrait: Portrait, console: Console) -> None:
 
 
 def matrices() -> Iterator[tuple[str, Callable[[Pair], Measured | None]]]:
-    """Titles, and what of a pair is shown."""
+    """Yield the title of each matrix, and the function that returns its value of a pair."""
     yield "latency [ns]", lambda pair: pair.latency_ns
     for kernel in PAIR_STREAMS:
 
@@ -166,7 +166,7 @@ def _matrix_tables(portrait: Portrait, value: Callable[[Pair], Measured | None])
 
 
 def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
-    """With a line above each."""
+    """Yield a table of rates for each placement, with the line above it."""
     how = {
         COMPACT: "n threads, compact: they fill a NUMA node before the next.",
         SPREAD: "n threads, spread: in turn on all NUMA nodes.",
@@ -187,7 +187,7 @@ def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
 
 
 def _alone(portrait: Portrait) -> Iterator[str]:
-    """One thread on a core of each kind."""
+    """Yield a sentence on one thread on a core of each kind."""
     rates = [one for one in portrait.streams if one.placement == ALONE]
     for kind in dict.fromkeys(one.kind for one in rates):
         found = [f"{one.kernel} {value_words(one.gb_s)}" for one in rates if one.kind == kind]
@@ -195,7 +195,7 @@ def _alone(portrait: Portrait) -> Iterator[str]:
 
 
 def stream_counts(rates: Sequence[StreamRate]) -> str:
-    """What STREAM would count of each kernel."""
+    """Return in words which part of the bytes STREAM counts for each kernel."""
     shares = {one.kernel: Fraction(one.stream_share).limit_denominator(9) for one in rates}
     return listed([f"{share} of it for {kernel}" for kernel, share in shares.items()])
 

@@ -1,4 +1,4 @@
-"""From samples of the probe to a portrait. Pure functions."""
+"""Make a portrait from runs of common/probe. Pure functions."""
 
 from __future__ import annotations
 
@@ -27,31 +27,34 @@ from numalab.words import count
 # ---- where a curve rises -------------------------------------------------------------
 
 
-LEAST_RISE = 1.25  # of the median, from one size to the next
-NOT_SHOWN_FROM = 2  # a cache has to fit into the largest table so often
+LEAST_RISE = 1.25  # the least ratio of medians from one size to the next
+NOT_SHOWN_FROM = 2  # the least size of the largest table over that of a cache it is to show
 
 
 @dataclass(frozen=True)
 class Rise:
-    """The curve rises between these sizes, which are next to each other, more than around them."""
+    """A step of a curve between two neighbouring sizes. rise: the ratio of their latencies."""
 
     lower_bytes: int
     upper_bytes: int
     rise: float
 
     def fits(self, cache_bytes: int) -> bool:
-        """A table that just fits beside what else is in a cache is smaller than it: up to half."""
+        """Tell whether the step may be at the end of a cache.
+        A table that just fits next to the cache's other content may be half as large as the
+        cache."""
         return self.lower_bytes / 2 <= cache_bytes <= self.upper_bytes
 
 
 def _is_apart(lower: Point, upper: Point) -> bool:
-    """More than processes differ."""
+    """Tell whether two latencies differ by more than those of processes do."""
     return lower.ns.interval.high < upper.ns.interval.low
 
 
 def rises_of(points: Sequence[Point]) -> list[Rise]:
-    """Where a rise by a quarter or more is larger than those before and behind it. points: in order
-    of their sizes. The curve alone decides, so that hwloc's sizes can be held against it."""
+    """Return the steps of a curve, from points by ascending size.
+    A step is a rise by a quarter or more that is larger than those before and after it. Only the
+    curve is used, so that hwloc's sizes can be compared with it."""
     rises = [
         upper.ns.median / lower.ns.median if _is_apart(lower, upper) else 1.0
         for lower, upper in pairwise(points)
@@ -67,8 +70,9 @@ def rises_of(points: Sequence[Point]) -> list[Rise]:
 
 @dataclass(frozen=True)
 class CacheCheck:
-    """What hwloc tells of a level, and what the curve shows. step: that which fits best; None: no
-    step fits. is_shown: whether the tables are large enough to show one."""
+    """A cache's size by hwloc, and what a curve shows of it.
+    step: the one that fits best, None: none fits; is_shown: whether the tables are large enough to
+    show it."""
 
     level: str
     cache_bytes: int
@@ -77,7 +81,7 @@ class CacheCheck:
 
 
 def cache_checks(node: Json, curve: Curve) -> tuple[list[CacheCheck], list[Rise]]:
-    """Each level of data caches, and the steps that none of them explains."""
+    """Return a check of each level of data caches, and the steps that no cache explains."""
     left = rises_of(curve.points)
     largest = curve.points[-1].table_bytes if curve.points else 0
     checks = []
@@ -95,16 +99,16 @@ def cache_checks(node: Json, curve: Curve) -> tuple[list[CacheCheck], list[Rise]
     return checks, left
 
 
-# ---- from samples to values ----------------------------------------------------------
+# ---- from runs to values -------------------------------------------------------------
 
 
-LEAST_SHARE = 0.98  # of pages on the NUMA node, and on huge pages, that were asked for
+LEAST_SHARE = 0.98  # of the bytes on the requested NUMA node, and on huge pages if requested
 
 
 @dataclass(frozen=True)
 class Occasion:
-    """What a portrait records beside its values, with the fields of Portrait; version is
-    numalab's, probe_description is Portrait.about."""
+    """Where and how a portrait was measured.
+    Fields are those of Portrait, of which version is kit_version and probe_description is about."""
 
     made_at: str
     version: str
@@ -113,12 +117,13 @@ class Occasion:
     build: Json
     is_virtual_machine: bool | None
     interrupted: bool
-    ended_by: str = ""  # what else ended it early, as a sentence without a capital or a stop
+    ended_by: str = ""  # what else than Ctrl-C ended it early, as a clause
 
 
 def refusal(process: ProbeProcess, record: Json, numa_nodes: int) -> str | None:
-    """Why a sample is not of what was asked for; None where it is. What the probe itself checks,
-    threads and sizes, is not asked again."""
+    """Return why a run does not count, as a clause; None where it counts.
+    It does not if threads or pages were not where they should be; the program itself checks numbers
+    of threads and sizes. numa_nodes: the number of those with memory."""
     if record["thread_pus"] != list(process.pus):
         return "threads ran on other PUs than they were bound to"
     share = record["memory_node_share"]
@@ -136,7 +141,7 @@ def refusal(process: ProbeProcess, record: Json, numa_nodes: int) -> str | None:
 
 
 class _Taken:
-    """Samples of a plan that are what was asked for, and how many were not, and why."""
+    """The runs of a plan that count, and the number of others by the reason."""
 
     def __init__(self, plan: Plan, runs: Sequence[ProgramRun], numa_nodes: int) -> None:
         self._plan = plan
@@ -150,6 +155,7 @@ class _Taken:
                 self.refused[why] += 1
 
     def runs_of(self, part: Part) -> Iterator[tuple[ProbeProcess, list[ProgramRun]]]:
+        """Yield each process of a part that has runs, in the plan's order, with these."""
         for place, process in enumerate(self._plan.processes):
             if process.part == part and place in self._by_place:
                 yield process, self._by_place[place]
@@ -206,7 +212,7 @@ def _streams(taken: _Taken) -> Iterator[StreamRate]:
             )  # fmt: skip
 
 
-# ---- what could not be had -------------------------------------------------------------
+# ---- what was not measured -------------------------------------------------------------
 
 
 def _node_notes(plan: Plan, node: Json, is_virtual_machine: bool | None) -> Iterator[str]:
@@ -276,7 +282,7 @@ _PARTS: tuple[Part, ...] = ("curve", "pair_latency", "pair_bandwidth", "streams"
 
 
 def portrait_of(plan: Plan, runs: Sequence[ProgramRun], occasion: Occasion) -> Portrait:
-    """Return the portrait that the runs of a plan, one or more, give."""
+    """Return the portrait that a plan's runs, one or more, give."""
     node = occasion.node
     taken = _Taken(plan, runs, len(memory_nodes(node)))
     return Portrait(
