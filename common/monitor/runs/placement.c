@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "monitor/job_results.h"
+#include "monitor/proc.h"
 #include "monitor/record.h"
 #include "monitor/residency.h"
 #include "single_thread.h"
@@ -138,9 +139,9 @@ static int run_call(struct placement *placement, const struct numalab_driver *dr
 {
     struct numalab_worker *worker = &placement->job.rank[0];
     struct snapshot end;
-    const double before_s = numalab_process_cpu_s(worker->pid);
+    const double before_s = numalab_proc_cpu_s(worker->pid);
     if (numalab_worker_run(worker, driver->compute_phase, NULL) < 0) return -1;
-    placement->single_thread.team_cpu_s += numalab_process_cpu_s(worker->pid) - before_s;
+    placement->single_thread.team_cpu_s += numalab_proc_cpu_s(worker->pid) - before_s;
     if (take_snapshot(worker, placement->node, &end) < 0) return -1;
     const size_t count = end.threads.count, earlier = placement->share_count;
     if (count > earlier) {

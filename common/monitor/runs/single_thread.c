@@ -2,17 +2,9 @@
 #include "single_thread.h"
 
 #include <errno.h>
-#include <time.h>
 
+#include "monitor/proc.h"
 #include "monitor/record.h"
-
-double numalab_process_cpu_s(pid_t pid)
-{
-    clockid_t clock;
-    struct timespec now;
-    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &now) < 0) return 0.0;
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 void numalab_single_thread_start(struct numalab_single_thread *single,
                                  const struct numalab_run_options *options, size_t n)
@@ -41,9 +33,9 @@ void numalab_single_thread_run(struct numalab_single_thread *single,
 {
     if (single->job.failed) return;
     const pid_t pid = single->job.rank[0].pid;
-    const double before_s = numalab_process_cpu_s(pid);
+    const double before_s = numalab_proc_cpu_s(pid);
     if (numalab_job_run(&single->job, driver->compute_phase) < 0) return;
-    single->cpu_s += numalab_process_cpu_s(pid) - before_s;
+    single->cpu_s += numalab_proc_cpu_s(pid) - before_s;
     single->computes++;
 }
 

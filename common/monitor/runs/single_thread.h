@@ -26,10 +26,6 @@ void numalab_single_thread_run(struct numalab_single_thread *single,
 /* Returns whether the run was requested to stop meanwhile. */
 bool numalab_single_thread_is_cancelled(const struct numalab_single_thread *single);
 
-/* Returns the CPU time of a process so far, in seconds, with that of threads that have ended; 0 if
- * the process has ended. */
-double numalab_process_cpu_s(pid_t pid);
-
 /* Ends the worker and returns its part of the record, which the caller owns. Free it then. */
 json_t *numalab_single_thread_describe(struct numalab_single_thread *single,
                                        const struct numalab_driver *driver);

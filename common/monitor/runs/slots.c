@@ -101,6 +101,8 @@ static int read_slots(struct numalab_worker *worker, const struct numalab_driver
                       size_t threads, size_t line_bytes, struct numalab_slots *slots)
 {
     const size_t length = driver->counting->length;
+    if (length > NUMALAB_MOST_COUNTERS)
+        return numalab_worker_kit_error(worker, "add up so many counters", -E2BIG);
     int64_t sum[NUMALAB_MOST_COUNTERS] = {0};
     struct numalab_mismatch mismatch;
     read_counters(worker, length, reported, threads, slots);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "monitor/random.h"
+#include "monitor/proc.h"
 #include "monitor/record.h"
 #include "monitor/steal_time.h"
 #include "monitor/threads.h"
@@ -139,7 +140,7 @@ static bool has_time(const struct stops *stops)
 
 static bool has_run(const struct stops *stops)
 {
-    return numalab_process_cpu_s(stops->worker.pid) - stops->ran_s >=
+    return numalab_proc_cpu_s(stops->worker.pid) - stops->ran_s >=
            stops->event[stops->count].run_s;
 }
 
@@ -176,7 +177,7 @@ static double waited_since(struct stops *stops)
 static void observe_waits(struct stops *stops)
 {
     const double wait_s = waited_since(stops), may_count_s = arguable * stops->least_s;
-    if (stops->count > 0 && numalab_process_cpu_s(stops->worker.pid) - stops->ran_s < has_run_s)
+    if (stops->count > 0 && numalab_proc_cpu_s(stops->worker.pid) - stops->ran_s < has_run_s)
         stops->observed[stops->count - 1].most_s += wait_s;
     else if (wait_s >= may_count_s) {
         stops->arguable_count += (size_t)(wait_s / may_count_s);
@@ -200,7 +201,7 @@ static int end_stop(struct stops *stops)
     if (ahead_s > 0.0 && set_ahead(stops) < 0) return -ECANCELED;
     const double around_s = ahead_s + waited_since(stops);
     const double before_s = numalab_now_s();
-    stops->ran_s = numalab_process_cpu_s(stops->worker.pid);
+    stops->ran_s = numalab_proc_cpu_s(stops->worker.pid);
     if (numalab_worker_continue(&stops->worker) < 0) return -ECANCELED;
     stops->observed[stops->count++] =
         (struct observed_stop){ahead_s + before_s - stops->stopped_at_s,
@@ -251,7 +252,7 @@ static int watch(struct stops *stops)
     stops->ahead_s = stops->arguable_s = 0.0;
     stops->arguable_count = 0;
     stops->waited_s = waiting_before_s;
-    stops->ran_s = numalab_process_cpu_s(worker->pid);
+    stops->ran_s = numalab_proc_cpu_s(worker->pid);
     failed = failed || numalab_worker_run(worker, detection->live_phase, &served) < 0 ||
              read_core_wait(stops, &runqueue_wait_s, &after, pus) < 0;
     if (!failed) {

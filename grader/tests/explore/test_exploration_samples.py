@@ -374,6 +374,17 @@ def test_all_of_an_exploration_or_what_there_is_by_then(
     assert asked == ([[installation.probe.name, "describe"]] if is_of_tables else [])
 
 
+def test_a_description_that_is_no_json_is_numalabs_error(
+    monkeypatch: pytest.MonkeyPatch, installation: Installation
+) -> None:
+    monkeypatch.setattr(explore, "run_program", lambda *_: "killed")
+    monkeypatch.setattr(explore, "read_build", lambda installation: BUILD)
+    exploration = Exploration("04_huge_pages", "t", TableSizes(8, 8, 2, 3, 4, 1))
+    node = {**TWO, "huge_page_mode": "never", "pu_list": []}
+    with pytest.raises(NumalabError, match="describe printed no JSON"):
+        explore.explore(installation, exploration, node, lambda _: None)
+
+
 def test_how_the_programs_were_built(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     with pytest.raises(NumalabError, match="numalab setup"):

@@ -26,17 +26,18 @@ from traitlets.config import Config
 
 from numalab.commands import notebook as jupyter
 from numalab.commands.notebook import jupyter_command, jupyter_environment
-from numalab.errors import NumalabError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.grading import explanation
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import KERNEL_FILES, RUN_UNDER, Lab, load_labs
-from numalab.learning.api import find_lab
+from numalab.learning.api import LearnerLab, find_lab
 from numalab.learning.initial_answers import read_initial_answers
 from numalab.learning.notebook import description, open_notebook
 from numalab.learning.notebook_files import (
     complaints,
     explanation_prompt,
     given_notebook,
+    read_notebook,
     tidied,
     working_copy,
 )
@@ -238,8 +239,34 @@ def test_a_published_figure_is_told_once_it_is_predicted(
     assert max(map(len, said.splitlines())) <= 78
 
 
+@pytest.mark.parametrize("name", ["run", "sweep", "across", "explore", "node"])
+def test_every_measurement_ends_its_line_and_takes_an_interrupt(
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(lab: LearnerLab, *args: Any, **kwargs: Any) -> Any:
+        lab.progress("waiting for another command")
+        raise KeyboardInterrupt
+
+    lab = open_notebook("06")
+    monkeypatch.setattr(LearnerLab, name, interrupted)
+    with pytest.raises(Interrupted):
+        getattr(lab, name)()
+    assert capsys.readouterr().out.endswith(f"\r{'':<72}\r")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"cells": 5}', '{"cells": [5]}', '"x"', "null", "{"])
+def test_what_is_no_notebook_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.ipynb").write_text(text)
+    with pytest.raises(UserError, match="is no notebook"):
+        read_notebook(tmp_path / "x.ipynb")
+
+
 def test_a_broken_file_of_published_figures_is_told(tmp_path: Path) -> None:
     assert read_published(tmp_path) == {}
+    (tmp_path / "published.toml").mkdir()
+    with pytest.raises(NumalabError, match=r"can't read .*published\.toml"):
+        read_published(tmp_path)
+    (tmp_path / "published.toml").rmdir()
     for text, says in (
         ("[", "1: this is not TOML"),
         ("x = 1", "1: "),

@@ -187,9 +187,11 @@ def explore(
     interrupted = False
     try:
         if what.NEEDS_DESCRIPTION:
-            description = json.loads(
-                run_program(program, ["describe"], shell_variables.observer_environment())
-            )
+            output = run_program(program, ["describe"], shell_variables.observer_environment())
+            try:
+                description = json.loads(output)
+            except ValueError as error:
+                raise NumalabError(f"{program} describe printed no JSON: {error}") from error
         order = orders(len(chosen), what.rounds, seed)
         for sample in run_rounds(program, chosen, order, progress):
             runs.append(sample)

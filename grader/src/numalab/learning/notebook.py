@@ -38,6 +38,7 @@ from numalab.diagnosing.report import (
     some_letters,
 )
 from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError
+from numalab.evidence.record import Json
 from numalab.grading import explanation
 from numalab.grading.handed_files import complaint_of
 from numalab.grading.timing_reuse import alike
@@ -48,6 +49,7 @@ from numalab.learning.api import LearnerLab, Size, find_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.comparing import Measured, StartingRuns, rows, table
 from numalab.learning.crossing import Crossing
+from numalab.learning.exploring import Explored
 from numalab.learning.initial_answers import keep_initial_answers, keep_record
 from numalab.learning.predictions import (
     PredictedOn,
@@ -143,6 +145,16 @@ class NotebookLab(LearnerLab):
         """Time your ping_pong across a link: see help(LearnerLab.across)."""
         with self._line():
             return super().across(*args, **kwargs)
+
+    def explore(self, *args: Any, **kwargs: Any) -> Explored:
+        """Measure what `./numalab explore` measures: see help(LearnerLab.explore)."""
+        with self._line():
+            return super().explore(*args, **kwargs)
+
+    def node(self) -> Json:
+        """Return the record of this machine: see help(LearnerLab.node)."""
+        with self._line():
+            return super().node()
 
     # ---- predictions, questions and explanations
 

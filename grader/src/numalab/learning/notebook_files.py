@@ -91,10 +91,12 @@ def tidied(notebook: Notebook, handout: Handout) -> str:
 
 
 def read_notebook(path: Path) -> Notebook:
-    """Read a notebook's file. Raises UserError where it can't be read or is no JSON."""
+    """Read a notebook's file. Raises UserError where it can't be read or is no notebook."""
     try:
         text = read_plain_text(path, _MOST_BYTES, follow_links=True)
         notebook: Notebook = json.loads(text)
+        if not _has_cells(notebook):
+            raise ValueError("it has no cells")
     except FileNotFoundError as error:
         raise UserError(f"{path} can't be read: there is no such file") from error
     except NotPlain as error:
@@ -105,6 +107,11 @@ def read_notebook(path: Path) -> Notebook:
             "makes a new copy."
         ) from error
     return notebook
+
+
+def _has_cells(notebook: object) -> bool:
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    return isinstance(cells, list) and all(isinstance(cell, dict) for cell in cells)
 
 
 def explanation_prompt(notebook: Notebook) -> str:

@@ -58,8 +58,11 @@ class Published:
 
 def read_published(folder: Path) -> dict[str, Published]:
     """Return published values by the prediction's name; empty where the lab has none.
-    folder: the solution's. Raises NumalabError for a malformed file, and OSError."""
-    text = solution_text(folder, PUBLISHED_FILE)
+    folder: the solution's. Raises NumalabError where the file is malformed or can't be read."""
+    try:
+        text = solution_text(folder, PUBLISHED_FILE)
+    except OSError as error:
+        raise NumalabError(f"can't read {folder / PUBLISHED_FILE}: {reason_of(error)}") from error
     if text is None:
         return {}
     top = parse_table(text, str(folder / PUBLISHED_FILE), NumalabError, None)

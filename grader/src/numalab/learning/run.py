@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rich.console import Console
 
-from numalab.errors import NothingToDraw, UserError, reason_of
+from numalab.errors import NothingToDraw, NumalabError, UserError, reason_of
 from numalab.evidence import read_record
 from numalab.evidence.kinds import KINDS, RANKS
 from numalab.evidence.record import SUBMISSION, Evidence, Json
@@ -415,12 +415,14 @@ def load_run(
 ) -> Run:
     """Return the run of a stored record, judged again.
     installation, lab: left out: the one that this package belongs to, and the lab that the record
-    names. Raises NumalabError where the file can't be read or is no record, and KeyError where
-    there is no lab or variant of that name."""
+    names. Raises NumalabError where the file can't be read, is no record, or is of a lab that there
+    is not."""
     installation = installation or find_own_installation()
     record = read_record.load_record(path)
     evidence = read_record.evidence_of(record)
-    lab = lab or labs_and_variants(installation.root)[evidence.lab]
+    lab = lab or labs_and_variants(installation.root).get(evidence.lab)
+    if lab is None:
+        raise NumalabError(f"{path} is of {evidence.lab}, a lab that numalab does not have")
     where = record.machine.name if record.machine else "here"
     verdict = judge(lab, evidence)
     verdict = tag_machine(verdict, where) if evidence.is_virtual else verdict
