@@ -140,8 +140,7 @@ static bool has_time(const struct stops *stops)
 
 static bool has_run(const struct stops *stops)
 {
-    return numalab_proc_cpu_s(stops->worker.pid) - stops->ran_s >=
-           stops->event[stops->count].run_s;
+    return numalab_proc_cpu_s(stops->worker.pid) - stops->ran_s >= stops->event[stops->count].run_s;
 }
 
 static double left_s(const struct stops *stops)

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from numalab.errors import NumalabError
+from numalab.errors import NumalabError, reason_of
 from numalab.evidence.record import Json
 from numalab.explore.explore import VirtualNode, run_program
 from numalab.explore.intervals import MedianInterval, median_interval
@@ -184,14 +184,15 @@ class JobRates:
 def run_jobs(
     probe: Path, node: Json, array_bytes: int, rounds: int, progress: Progress
 ) -> list[JobRates]:
-    """Measure serial jobs at the same time, as many as the first NUMA node with cores has cores,
-    and a team of as many threads: placed by the Linux kernel and first touch, and with all memory
-    on that NUMA node.
+    """Measure a serial job alone; as many at the same time as the first NUMA node with cores has
+    cores, placed by the Linux kernel and first touch, and bound to its cores and its memory; and a
+    team of as many threads, placed by default, and with all memory on that NUMA node.
 
     The quantity is bytes per second that each job moves while the others run. What could falsify
     it: jobs that drift apart, so that a late one has the controller for itself (so all start at
-    once, and the repetitions at either end are left out), and memory on another NUMA node (each
-    process reports its pages, and such a round is left out). Raises NumalabError.
+    once, and the repetitions at either end are left out), and memory on another NUMA node than was
+    requested (each process reports its pages, and such a round of that kind is left out, unless
+    there is one NUMA node only). Raises NumalabError and KeyboardInterrupt.
 
     Args:
         array_bytes: the bytes of each of a job's three arrays; a team has as many per thread.
@@ -230,23 +231,30 @@ def _run_at_once(
         *([] if kind.node is None else [f"memory_node={kind.node}"]),
     ]  # fmt: skip
     is_bound = kind.node is not None and not kind.is_memory_only
-    running = [
-        starting.start_with_text(
-            [probe, *words, *([f"pus={pus[number % len(pus)]}"] if is_bound else [])], environment,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )
-        for number in range(kind.processes)
-    ]  # fmt: skip
+    running: list[subprocess.Popen[str]] = []
     try:
+        for number in range(kind.processes):
+            bound = [f"pus={pus[number % len(pus)]}"] if is_bound else []
+            running.append(
+                starting.start_with_text(
+                    [probe, *words, *bound], environment, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                )
+            )  # fmt: skip
         ended = [(process.communicate(), process.returncode) for process in running]
-    except BaseException:
+    except BaseException as error:
         for process in running:
             process.kill()
+        if isinstance(error, OSError):
+            raise NumalabError(f"can't run {probe}: {reason_of(error)}") from error
         raise
     if any(code for _, code in ended):
         complaint = next(errors.strip() for (_, errors), code in ended if code)
         raise NumalabError(f"{kind.what}: the probe failed: {complaint or 'it said nothing'}")
-    records = [json.loads(output) for (output, _), _ in ended]
+    try:
+        records = [json.loads(output) for (output, _), _ in ended]
+    except ValueError as error:
+        raise NumalabError(f"{kind.what}: the probe printed no JSON: {error}") from error
     shares = [record["memory_node_share"] for record in records]
     is_placed = kind.node is None or all(s is not None and s >= MIN_PLACED for s in shares)
     return median(map(_gb_s, records)) if is_placed or has_single_node else None

@@ -40,9 +40,9 @@ class TimedTogether:
     """Programs that are timed together, and the criteria that are judged by them.
 
     Attributes:
-        criteria: those that are gradable here.
-        replicates: the rounds so far.
-        seconds: of each round, from its start to its end.
+        criteria: those that are gradable here, without those compared with the reference loop.
+        replicates: the rounds so far in which all programs came to their end.
+        seconds: of each of these, from its start to its end.
         error: why there can be no more rounds; None: there can.
     """
 

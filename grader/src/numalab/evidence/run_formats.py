@@ -242,8 +242,10 @@ class CheckRun(WorkerRun, kw_only=True, tag="check"):
 
 
 class Origin(Value, frozen=True):
-    """Where an access came from: core and NUMA node of all PUs on which the thread might run at
-    that moment, -1 for several or unknown."""
+    """Where an access came from: the core and the NUMA node to which all PUs belong on which the
+    thread might run at that moment; -1: they belong to several, or it is not known. Of in-process
+    traces only the number of these PUs is known: as many as a core has, or fewer, are taken for the
+    core's."""
 
     thread: Count
     pu: NumberOrNone  # on which the thread was

@@ -145,8 +145,11 @@ def workers(uses: Uses, worker: Callable[[Origin], int]) -> Users:
 
 
 def _threads_of_cores(traces: Sequence[Trace]) -> dict[int, int] | None:
-    """Return for each core the first thread that uses pages from it, and that no other core has,
-    in the first trace with this core; None where threads may move between cores."""
+    """Return for each core a thread that stands for it; None where threads may move between cores.
+
+    It is the lowest number of a thread that uses pages from this core and stands for no other core
+    yet, in the first trace that has one. A core without such a thread is left out.
+    """
     found: dict[int, int] = {}
     for trace in traces:
         used = [_used_from(array, trace.threads) for array in trace.arrays]

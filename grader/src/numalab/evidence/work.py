@@ -163,9 +163,12 @@ def judge_sharing(
     *,
     needs_single_thread: bool = True,
 ) -> SharingConsensus:
-    """Return what several runs of a kernel show together: what most of those show that show
-    anything, where at least two speak for it or three against it. The others are runs in which
-    other load kept threads from their cores; their number says nothing of the kernel.
+    """Return what several runs of a kernel show together.
+
+    "even", where at least two runs show that, and more than speak against the kernel; where at
+    least three speak against it, and more than for it, what more of those show, "uneven" or "spins"
+    (the latter if as many do); else nothing. Runs that show nothing do not count: mostly other load
+    kept threads from their cores.
 
     Args:
         runs: runs of the kernel, at least one.

@@ -237,7 +237,8 @@ class ProgramRun:
 
 
 def runs_each(configurations: Sequence[Configuration], runs: Sequence[ProgramRun]) -> list[int]:
-    """Return the number of runs of each configuration that has been run, in their order."""
+    """Return the number of runs of each configuration, in the order of the configurations; those
+    without any are left out."""
     each = Counter(run.configuration for run in runs)
     return [each[index] for index in range(len(configurations)) if each[index]]
 
@@ -311,7 +312,8 @@ class Measurements:
 
     @property
     def runs_each(self) -> list[int]:
-        """The number of runs of each configuration that has been run, in their order."""
+        """The number of runs of each configuration, in the order of `configurations`; those without
+        any are left out."""
         return runs_each(self.configurations, self.runs)
 
     def json_data(self) -> Json:

@@ -208,10 +208,10 @@ def run_monitor(
 
 
 def check_room(request: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
-    """Raise NumalabError where /dev/shm or the folder of temporary files is full. Libraries map
-    files there into memory, and a program that uses a page without room ends by SIGBUS. A sandbox
-    and a virtual machine have folders of their own, which are not checked. shared_bytes: needed in
-    /dev/shm."""
+    """Raise NumalabError where /dev/shm lacks shared_bytes, or the folder of temporary files the
+    room of temporary_place(). Libraries map files there into memory, and a program that uses a page
+    without room ends by SIGBUS. A sandbox and a virtual machine have folders of their own, which
+    are not checked."""
     is_checked = place is THIS_MACHINE and request.sandbox is None
     short = shortage(shared_memory_place(shared_bytes)) if is_checked else ""
     if short:

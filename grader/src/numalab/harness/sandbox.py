@@ -180,9 +180,10 @@ class Sandbox:
         ]  # fmt: skip
 
     def compiler_environment(self) -> dict[str, str]:
-        """Return variables for common/cmake/compile_apart: the sandbox of compilers, as JSON.
-        Nothing else of the grader's environment reaches bubblewrap, whose process a compiler could
-        read in /proc. No compiler needs /proc, so it is an empty folder."""
+        """Return the variables by which common/cmake/compile_apart runs a compiler in its sandbox:
+        the sandbox as JSON, and the path of Python. Of the grader's own variables the JSON passes
+        on only those by which compilers, headers and libraries are found. /proc is an empty folder
+        there: no compiler needs it."""
         kept = {
             name: os.environ[name] for name in _COMPILER_VARIABLES + _PATHS if name in os.environ
         }

@@ -80,8 +80,9 @@ def doubtful_races(evidence: Evidence) -> list[Race]:
 
 
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
-    """Return the verdict on a doubtful search: an error of numalab's, unless it was interrupted or
-    a search in the solution's kernel worked."""
+    """Return the verdict on a doubtful search: undecided where it was interrupted; a failure where
+    a search in the solution's kernel worked, unless numalab failed in this one; else numalab's
+    error."""
     control = [run for run in evidence.runs_of(RACE, SOLUTION) if run.part == race.part]
     is_ours = not any(run.outcome.ok and run.searched for run in control)
     if race.outcome.ok:

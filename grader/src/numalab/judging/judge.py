@@ -116,7 +116,8 @@ def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
 
 
 def _numa_nodes(evidence: Evidence) -> str:
-    """Return the number of NUMA nodes in words, with what does not count as one."""
+    """Return a clause on how many NUMA nodes this machine counts as, with what does not count as
+    one, and why, in brackets."""
     counted, others = words.count(evidence.numa_nodes, "NUMA node"), not_counted(evidence.node)
     if not others:
         return f"This machine has {counted}"

@@ -164,8 +164,8 @@ def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def needs_race_control(evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a search for data races in a part ended in a way that may be the kernel's fault
-    or numalab's: a search in the solution decides it."""
+    """Tell whether no search for data races in a part has worked or found a race, though there was
+    one: that may be the kernel's fault or numalab's, and a search in the solution decides it."""
     return bool(doubtful_races(evidence.select_parts(part)))
 
 

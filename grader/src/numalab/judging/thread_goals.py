@@ -213,7 +213,7 @@ class TimedTeam:
 
     Attributes:
         single_node: the PUs of each thread, all on one NUMA node.
-        all_nodes: the same, dealt out over all NUMA nodes.
+        all_nodes: the same, dealt out over the NUMA nodes in turn, as far as there are threads.
     """
 
     single_node: tuple[Pus, ...]
@@ -225,9 +225,9 @@ class TimedTeam:
 
 
 def timed_team(node: Json) -> TimedTeam:
-    """Return numalab's two placements on a machine, with as many threads as the smallest NUMA node
-    has cores. They name PUs, since a runtime may take other units for cores
-    (machines/announced.py)."""
+    """Return numalab's two placements on a machine, with as many threads as the NUMA node with the
+    fewest cores has, of those with cores. They name PUs, since a runtime may take other units for
+    cores (machines/announced.py)."""
     topology = topology_of_node(node)
     by_node: dict[int, list[Pus]] = {}
     for core in units_of(topology, "core"):

@@ -6,8 +6,9 @@
     print(lab.on("nebula").grade("c").report)
 
 Each call holds the build folder's lock while it measures, as the commands do, and waits while one
-of them holds it. What goes wrong and is no student's result raises an error of numalab.errors, with
-a sentence for the student.
+of them holds it; only across() measures without it. What goes wrong and is no student's result
+raises an error of numalab.errors, with a sentence for the student (Interrupted has none); across(),
+and sweep() on a login node, return a complaint instead.
 """
 
 from __future__ import annotations

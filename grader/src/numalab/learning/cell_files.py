@@ -39,7 +39,8 @@ class Notebook:
     name: str = ""
 
     def key(self, folder: Path) -> str:
-        """Return the notebook's key in cells.json of a folder: its path relative to that."""
+        """Return the notebook's key in cells.json of a folder: its path relative to that folder,
+        with "?" for a name that is not known."""
         own = Path(os.path.relpath(self.folder.resolve(), folder.resolve()))
         return (own / (self.name or _UNNAMED)).as_posix()
 

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explored(Based):
-    """What the exploration of a lab measured on this machine. print() shows `report`.
+    """What the exploration of a lab measured on this machine, and where pages were on its virtual
+    machine, if one was needed. print() shows `report` and the notes.
 
     Attributes:
         measurements: all runs, and how they were made.

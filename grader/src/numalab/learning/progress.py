@@ -27,7 +27,7 @@ STATUSES = get_args(Status)
 
 @dataclass(frozen=True)
 class Result:
-    """The result of grading a student's own kernel.
+    """The result of grading a lab's files in labs/, which may still be the starting code.
 
     Attributes:
         points, gradable_points, max_points: of criteria that passed, passed or failed, and of all.

@@ -131,10 +131,10 @@ def thread_counts(cores: int) -> tuple[int, ...]:
 def settings_of(
     grading: Grading, threads: Sequence[int] | None, files: Sequence[str]
 ) -> list[Setting]:
-    """Return the settings to measure, by placement and ascending number of threads.
-    threads: None: as thread_counts gives them; files: placement files, none: the lab's own
-    placement. Raises UserError for numbers that this machine's cores don't allow, for a file with a
-    complaint, and for too many settings or none."""
+    """Return the settings to measure, by placement and ascending number of threads. threads: None:
+    as thread_counts gives them; files: placement files, none: the lab's own placement. Raises
+    UserError for what is no whole number from 1 to the number of this machine's cores, for a file
+    with a complaint, and for too many settings or none."""
     chosen = tuple(threads) if threads is not None else thread_counts(grading.threads)
     for number in chosen:
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:

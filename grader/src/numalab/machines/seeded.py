@@ -1,8 +1,8 @@
 """Machines made from a seed: NUMA machines that were never published, so that questions about them
-can only be answered by observing them. Pure functions.
+are answered by observing them, not by looking them up. Pure functions.
 
 A seed makes the same machine for ever. Each property is drawn by its own name (draws.py);
-tests/machines/test_seeded.py has what some seeds make.
+grader/tests/machines/test_seeded.py has digests of what some seeds make.
 """
 
 from __future__ import annotations

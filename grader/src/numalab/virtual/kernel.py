@@ -132,7 +132,8 @@ def _first_stream(
 
 
 def has_pvh_entry(image: bytes) -> bool:
-    """Tell whether an ELF file has Xen's note of type 18, the physical 32-bit entry (PVH)."""
+    """Tell whether a 64-bit ELF file has Xen's note of type 18, the physical 32-bit entry (PVH);
+    False of anything else. Raises struct.error where the file is cut off."""
     if image[:5] != b"\x7fELF\x02":
         return False
     offset, size, count = (
@@ -238,7 +239,10 @@ def _prepare(
     """Keep a kernel in a folder of the store that is named by its content, and return it. Raises
     NumalabError where it is damaged, and OSError where it can't be written."""
     unpacked = decompress(payload(image))
-    is_pvh = has_pvh_entry(unpacked)
+    try:
+        is_pvh = has_pvh_entry(unpacked)
+    except struct.error as error:
+        raise NumalabError(f"the kernel {version} is damaged: {error}") from error
     content = unpacked if is_pvh else image
     digest = hashlib.sha256(content)
     files = {**modules.base, **modules.network}

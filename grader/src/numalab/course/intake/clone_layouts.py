@@ -194,7 +194,9 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
 
 
 def _is_other_server(repository: Path) -> bool:
-    """Tell whether a clone's remote is on a server that is not GitHub's."""
+    """Tell whether the first url in a clone's config names a host, with a dot in it, whose name
+    lacks "github", which that of GitHub Enterprise has. False also where the config can't be read
+    or names no such host."""
     try:
         with plain_file(repository / "config") as file:
             text = read_limited(file, _CONFIG_BYTES, "config").decode("utf-8", "replace")

@@ -55,8 +55,8 @@ _MAX_INSPECTED_ROWS = 200  # rows by which columns are recognized
 
 @dataclass(frozen=True)
 class ListedStudent:
-    """A student in the list. handed_in_at: None if the list does not say; it has a zone only if the
-    list names one."""
+    """A student in the list. handed_in_at: None if the list does not say, or its time is not
+    understood; it has a zone only if the list names one."""
 
     person: Person
     handed_in_at: datetime | None = None

@@ -249,7 +249,9 @@ class Dispatcher:
         return made
 
     def _follow(self, run: BatchRun) -> None:
-        """Follow a run. A target that was begun again is in two runs, and belongs to this one."""
+        """Count all targets of a run as still to be graded by it, and no longer as graded or left
+        in another run: a run that was begun again is in several, and belongs to the newest. Older
+        runs come first."""
         self._runs[run.id] = run
         items = {task.target for task in run.tasks}
         self.graded -= items

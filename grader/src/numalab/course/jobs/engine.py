@@ -46,7 +46,9 @@ class Engine(Protocol):
 
     def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
         """Return what is known of the chunks of each run, by the run's id; None: there is no answer
-        at the moment."""
+        at the moment. Nothing is known of a chunk that is left out. Has to be called again and
+        again while runs are under way: on a single machine it also starts the processes that wait
+        for their turn."""
 
     def cancel(self, run: BatchRun) -> None:
         """End a run's jobs. Raises UserError if that fails."""

@@ -34,11 +34,12 @@ def drawn_page(
 
     Returns:
         None if the page can't be drawn: the attempt is not complete, numalab does not have its lab,
-        it was judged by other than the present rules, or its records can't be read.
+        it was judged by other than the present rules, or its results or records are damaged or
+        can't be judged.
 
     Raises:
         NumalabError: its attempt.json is damaged.
-        OSError: numalab's own files can't be read.
+        OSError: numalab's own files can't be read, or the folder for matplotlib's not be made.
     """
     item = attempt.target
     folder = course.attempt(item, attempt.number)
@@ -60,7 +61,7 @@ def drawn_page(
             replace(judge_again(installation, grading, AGAIN), verdict=read_verdict(result))
             for grading, result in zip(gradings, whole.results, strict=True)
         ]
-    except UserError:
+    except (UserError, KeyError, ValueError):
         return None
     graded_at = datetime.fromisoformat(whole.ended_at).strftime("%Y-%m-%d %H:%M %Z")
     again = datetime.fromisoformat(whole.rejudged_at).strftime("%Y-%m-%d %H:%M %Z")
