@@ -139,8 +139,14 @@ def write_commands(root: Path, build: Path, files: list[str], folder: Path) -> N
 def without_exceptions(
     found: Found, exceptions: dict[tuple[str, str], tuple[int, str]], said: str
 ) -> None:
+    """Fail with what was found and what is excepted, wherever the two differ."""
     expected = {key: count for key, (count, _) in exceptions.items()}
-    assert dict(found) == expected, said
+    differing = {
+        key: (found.get(key, 0), expected.get(key, 0))
+        for key in sorted(found.keys() | expected.keys())
+        if found.get(key, 0) != expected.get(key, 0)
+    }
+    assert not differing, f"{differing}\n{said}"
 
 
 def test_cppcheck_finds_nothing_new(installation: Installation) -> None:

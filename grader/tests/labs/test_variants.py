@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -301,6 +304,43 @@ def test_the_kits_variants_are_whole(lab):
         lines = files["README.md"].splitlines()
         assert not [line for line in lines if len(line) > 100 and not line.startswith("|")]
     assert len(answers) >= 12
+
+
+@pytest.mark.builds
+@pytest.mark.parametrize("lab", HAVING)
+def test_drivers_and_solutions_of_variants_compile(lab: str, tmp_path: Path) -> None:
+    """Of two seeds, which draw other texts: each lab's driver takes names from what is drawn."""
+    draws = read_draws(ROOT, lab)
+    for seed in (1, 7):
+        variant = draw_variant(draws, Seed(seed, "the suite"))
+        folder = tmp_path / str(seed)
+        for name, text in lab_files(ROOT, draws, variant).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        solution = folder / "solution.c"
+        solution.write_text(solution_files(ROOT, draws, variant)["kernel.c"])
+        for source in (*(folder / "grading").glob("*.c"), folder / "kernel.c", solution):
+            needs_mpi = "<mpi.h>" in source.read_text()
+            if needs_mpi and shutil.which("mpicc") is None:
+                continue
+            done = subprocess.run(
+                ["mpicc" if needs_mpi else "cc", "-std=c17", "-fopenmp", "-fsyntax-only",
+                 "-D_GNU_SOURCE", f"-I{folder}", f"-I{folder / 'grading'}", f"-I{ROOT / 'common'}",
+                 f"-I{ROOT / 'common/include'}", str(source)],
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stderr
+
+
+def test_mistakes_in_variants_are_changes_of_their_solutions() -> None:
+    """grading/test_wrong_variants.py grades them, which takes long; a name that was changed or
+    another draw shows here."""
+    table = ROOT / "grader/tests/grading/wrong_variants.toml"
+    for entry in tomllib.loads(table.read_text("utf-8"))["wrong"]:
+        draws = read_draws(ROOT, entry["lab"])
+        files = solution_files(ROOT, draws, draw_variant(draws, Seed(1, "the suite")))
+        text = files[entry.get("file", "kernel.c")]
+        assert not [c["is"] for c in entry["changes"] if c["is"] not in text], entry["mistake"]
 
 
 def test_templates_of_lab_05_say_what_its_goals_say():

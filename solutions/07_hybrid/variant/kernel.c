@@ -71,11 +71,11 @@ void sweep(size_t rows, size_t columns, const double *restrict field,
 {
 #pragma omp parallel for schedule(static)
     for (size_t i = 1; i <= rows; i++) {
-        const double *above = field + (i - 1) * columns;
-        const double *own = field + i * columns;
-        const double *below = field + (i + 1) * columns;
-        (void)above;
-        (void)below;
+        const double *upper = field + (i - 1) * columns;
+        const double *row = field + i * columns;
+        const double *lower = field + (i + 1) * columns;
+        (void)upper;
+        (void)lower;
         for (size_t j = 1; j + 1 < columns; j++)
             next[i * columns + j] =
                 @point.c@;
