@@ -19,7 +19,8 @@ class Mismatch:
         row, column: indices from 0 in an array of two dimensions.
         row_name: name of a row that is not the rank's own.
         remark: what the difference means, in the lab's words.
-        expected_digits, actual_digits: all digits of whole numbers that a float can't hold.
+        expected_digits, actual_digits: all digits of whole numbers, where one is so large that a
+            float may lack some; else empty.
     """
 
     array: str
