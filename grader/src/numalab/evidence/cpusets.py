@@ -48,7 +48,7 @@ class GroupedProgram:
 
 @dataclass(frozen=True)
 class Cpusets:
-    """A run of both programs. file: name of that which says what groups get; programs: by their
+    """A run of both programs. file: name of the file that sets up the groups; programs: by their
     groups."""
 
     part: str | None

@@ -48,7 +48,7 @@ def evidence_of(record: GradingRecord, parsed: Parsed | None = None) -> Evidence
         parsed: cache of parsed runs, for a record to which runs are added.
 
     Raises:
-        ValueError: A value fits the format and is impossible.
+        ValueError, OverflowError: A value fits the format and is impossible.
     """
     known: Parsed = {} if parsed is None else parsed
     runs: dict[tuple[str, str], list[AnyRun]] = {}

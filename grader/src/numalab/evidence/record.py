@@ -353,10 +353,10 @@ class Kind(Generic[Read]):
     """A kind of evidence: one row of the table in kinds.py.
 
     Attributes:
-        name: that of the run's format, which is the monitor's run if it has one, unless `run` is.
+        name: also that of the run in records, and for the monitor, unless `run` is.
         parse: reads the record of one run.
         subject: which processes are observed.
-        run: the name of the run's format, where several kinds share one.
+        run: the name of the run, where several kinds share one.
         mark: field of the run's record that is set in this kind alone, of those that share a run.
         program: ending of the program's name, where the kernel is built in another way for it.
         counts_for_soundness: whether a bad end or a wrong result there counts against the kernel.

@@ -74,7 +74,7 @@ class Outcome(Object, kw_only=True):
     # of bad_protocol: it took CPU time, or was seen to run, while it was to stand still; it, or
     # an MPI launcher for it, started a process while times were taken, or ranks did so in a
     # sandbox; it had memory at two addresses where races are looked for or stores are noted. Not
-    # there: messages that are not its own, or it could not be stopped
+    # there: another one, such as messages that are not its own
     disturbance: Literal["ran_while_stopped", "started_process", "mapped_twice"] | None = None
     ran_s: float | None = None  # of ran_while_stopped: the CPU time that it took
     # how the same run ended with numalab's own kernel in the place of the submission's, in turns
@@ -722,7 +722,8 @@ class MpiCalls(Value, frozen=True):
 
 
 class RankLevel(Value, frozen=True):
-    """The level of thread support that a rank asked for and got. None: without MPI_Init_thread."""
+    """The level of thread support that a rank asked for and got; MPI_Init asks for single. None: it
+    has not started MPI."""
 
     rank: Count
     requested: Level | None

@@ -43,8 +43,8 @@ class WorkShare:
     of the longest thread of each call.
 
     Attributes:
-        thread_shares: the share in which each thread works, behind those that still exist all that
-            have ended as one; threads of the team that never started have 0 behind these.
+        thread_shares: the share in which each thread works: of those that still exist; of all that
+            have ended, as one; and 0 for each that is missing in the team.
         share: mean of the team, or of all threads that worked where those are more.
         most_share: the same, had every thread worked while it was kept from its core, for at most
             as long as the longest worked.

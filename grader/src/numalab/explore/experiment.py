@@ -112,7 +112,8 @@ class Experiment(ABC):
         """Return what is run in each round. node: this machine, as describe_node describes it."""
 
     def virtual_machine(self) -> VirtualMachine | None:
-        """Return the virtual machine on which pages are observed; None where none is needed."""
+        """Return the virtual machine on which pages are observed if this machine has one NUMA node;
+        None: they are not."""
         return None
 
     def virtual_configurations(self, node: Json) -> list[Configuration]:
@@ -126,7 +127,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def sentences(self, measurements: Measurements) -> list[str]:
-        """Return sentences on which differences survive repetition."""
+        """Return sentences on the measurements, as on which differences survive repetition."""
 
     @abstractmethod
     def show(self, measurements: Measurements, console: Console) -> None:

@@ -76,9 +76,9 @@ Size = Literal["quick", "default", "published"]
 
 def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     """Return a lab by its name or number, or your variant of it by the variant's name.
-    installation: left out: the one that this package belongs to. Raises UserError for another name
-    and for a variant that is not there or not valid, NumalabError where the lab's files can't be
-    read or copied, and OSError where matplotlib's folder can't be made."""
+    installation: left out: find_own_installation(). Raises UserError for another name and for a
+    variant that is not there or not valid, NumalabError where the lab's files can't be read or
+    copied, and OSError where matplotlib's folder can't be made."""
     installation = installation or find_own_installation()
     keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
@@ -163,7 +163,7 @@ class LearnerLab:
     def topology(self) -> Figure:
         """Draw the machine of on(), or this one.
         Raises UserError for a machine that is made from a seed, since its topology is what the lab
-        asks for, and NumalabError."""
+        asks for, and as node()."""
         from numalab.reports.figures import topology_figure
 
         if self.machine is not None and self.machine.seed is not None:

@@ -42,8 +42,9 @@ Drawn = TypeVar("Drawn")
 
 
 def find_own_installation() -> Installation:
-    """Return the installation that this package belongs to. Raises NumalabError without one.
-    The environment variable NUMALAB_PRESET names its preset; without it that is gnu."""
+    """Return the installation that this package belongs to, unless NUMALAB_ROOT names another. The
+    variable NUMALAB_PRESET names its preset; without it that is gnu. Raises as
+    find_installation."""
     return find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
 
 
@@ -415,9 +416,9 @@ def load_run(
     path: Path, label: str, installation: Installation | None = None, lab: Lab | None = None
 ) -> Run:
     """Return the run of a stored record, judged again.
-    installation, lab: left out: the one that this package belongs to, and the lab that the record
-    names. Raises NumalabError where the file can't be read, is no record, or is of a lab that there
-    is not, and as evidence_of."""
+    installation, lab: left out: find_own_installation(), and the lab that the record names. Raises
+    NumalabError where the file can't be read, is no record, or is of a lab that there is not, and
+    as evidence_of."""
     installation = installation or find_own_installation()
     record = read_record.load_record(path)
     evidence = read_record.evidence_of(record)
