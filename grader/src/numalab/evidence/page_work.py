@@ -43,10 +43,10 @@ class PagesInUse:
 
     Attributes:
         thread_uses: number of uses by thread.
-        local_uses: uses by a thread that is where the page was first written, or whose part of the
-            array ends in the page.
+        local_uses: uses by a thread that is where the page was first written, and those put down to
+            pages where parts meet (excused_uses).
         moments: number of moments at which pages were closed.
-        taken_over: uses by other threads, by first writer, less those where parts meet.
+        taken_over: uses by other threads, by first writer, less those put down likewise.
     """
 
     thread_uses: Mapping[int, int]

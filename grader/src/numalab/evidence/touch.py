@@ -339,7 +339,7 @@ def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
 
 def shown_trace(evidence: Evidence) -> tuple[Trace, Uses] | None:
     """Return the trace with the smallest share of pages first written where they are used, and the
-    uses of all traces; None where nothing was traced."""
+    uses of all traces; None where nothing was traced. Raises as united_users."""
     traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
     if not traces:
         return None

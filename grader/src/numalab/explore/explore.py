@@ -43,7 +43,7 @@ KILLED, INTERRUPTED = -9, -2  # by SIGKILL, by SIGINT
 
 
 def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
-    """Return the memory in bytes that can be allocated without swapping.
+    """Return about the memory in bytes that can be allocated without swapping.
     meminfo: the text of /proc/meminfo; limit_bytes: the control group's, None: it has none. Raises
     NumalabError where /proc/meminfo has no MemAvailable."""
     for line in meminfo.splitlines():
