@@ -185,7 +185,8 @@ class Checked:
 
     Attributes:
         ranks: ranks of the job; None for a lab without MPI.
-        messages: messages that each rank sent to others, in all round trips; empty: not followed.
+        messages: messages that each rank sent to others, in all round trips; empty: not followed,
+            or an older record.
         round_trips: repetitions of the pattern that these messages belong to.
     """
 

@@ -61,7 +61,7 @@ class Results:
 @dataclass(frozen=True)
 class ThreadActivity:
     """At how many moments a thread worked on the arrays (works), and at how many it took CPU time
-    without working on them (spins). At all others it slept or had no core."""
+    without working on them (spins). At the others it took hardly any, as where it slept."""
 
     works: int
     spins: int
@@ -76,7 +76,7 @@ class KernelRun:
 
     @property
     def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
-        """Return all results with n and the number of ranks, where the run has these."""
+        """Return results with n and the number of ranks, None where the run does not have these."""
         return ()
 
 
