@@ -13,14 +13,15 @@ from numalab.pu_lists import format_pus
 
 @dataclass(frozen=True)
 class CoreKind:
-    """pus: as Linux numbers them; name: as the processor calls the kind, or None."""
+    """pus: as Linux numbers them; name: the kind's, or None."""
 
     pus: tuple[int, ...]
     name: str | None
 
 
 def core_kinds(node: Json) -> tuple[CoreKind, ...] | None:
-    """The kinds of a node's cores, the weakest first; None where its record does not tell."""
+    """The kinds of a node's cores, the weakest first as far as it is known which that is; None
+    where its record does not tell."""
     told = node.get("core_kinds")
     if told is None:
         return None
@@ -28,7 +29,7 @@ def core_kinds(node: Json) -> tuple[CoreKind, ...] | None:
 
 
 def kinds_in_words(kinds: tuple[CoreKind, ...]) -> str:
-    """As in: PUs 0-7 (IntelCore), PUs 8-15 (IntelAtom); the strongest first."""
+    """As in: PUs 0-7 (IntelCore), PUs 8-15 (IntelAtom); the last kind first."""
     return ", ".join(
         f"PU{'s' if len(kind.pus) > 1 else ''} {format_pus(kind.pus)}"
         + (f" ({kind.name})" if kind.name else "")

@@ -17,11 +17,11 @@ class GroupedProgram:
 
     Attributes:
         ran_on: PUs that its threads were observed on.
-        pages_at_first: pages by NUMA node before the program was put into the group; None, as for
-            the next two: the system does not tell.
+        pages_at_first: pages by NUMA node that it wrote before there were groups, -1 for absent
+            ones; None, as for the next two: it did not come to that, or the system does not tell.
         pages_later: the same pages in the end.
-        pages_new: pages that it wrote in the group.
-        partition: cpuset.cpus.partition of the group in the end; None: it did not come to that.
+        pages_new: pages that it wrote later.
+        partition: cpuset.cpus.partition of the group in the end; None: it can't be read.
     """
 
     group: str
@@ -36,7 +36,7 @@ class GroupedProgram:
 
     @property
     def pages(self) -> dict[int, int] | None:
-        """Return all pages by NUMA node in the end; None: the system does not tell."""
+        """Return all pages by NUMA node in the end; None: they are not known."""
         if self.pages_later is None or self.pages_new is None:
             return None
         nodes = self.pages_later.keys() | self.pages_new.keys()
@@ -48,7 +48,8 @@ class GroupedProgram:
 
 @dataclass(frozen=True)
 class Cpusets:
-    """A run of both programs. file: what the groups get; programs: by their groups."""
+    """A run of both programs. file: name of the file that sets up the groups; programs: by their
+    groups."""
 
     part: str | None
     outcome: Outcome

@@ -1,13 +1,14 @@
 """The evidence format: one class for each JSON object of a record, one field for each key.
 
-A session's record is a SessionRecord: the node, the build, the environment, and a list of runs. In
-every run the graded kernel has the role "submission", whatever it is, and numalab's own the roles
-"solution", "control" (a second process of the solution) and "handout"; "probe" is numalab's loop
-with the same reads and writes, the reference loop. Names carry units; indices count from 0. A field
-that may be absent has a default, which is not written: an earlier record lacks it, or there was
-nothing to record. null stands for what was looked for and is not known.
+A session's record is a GradingRecord: the node, the build, the environment, a list of runs, and
+more. The graded kernel has the role "submission", whatever it is, and numalab's own the roles
+"solution", "control" (compared with the solution, mostly a second process of it) and "handout";
+"probe" is numalab's loop with the same reads and writes, the reference loop. Programs of numalab's
+that run for what was handed in have the role "submission", too. Names carry units; indices count
+from 0. A field that may be absent has a default, which is not written (but in OtherPlaces): an
+earlier record lacks it, or there was nothing to record.
 
-The monitor (common/monitor) writes each run, the rest is the grader's. What does not fit these
+The monitor (common/monitor) writes most runs, the rest is the grader's. What does not fit these
 classes is refused as it is read. common/schema/evidence.schema.json says the same to other
 programs; ./numalab test --rewrite-golden writes it from here.
 """
@@ -34,7 +35,7 @@ class ShownMachine(Object, kw_only=True):
     cores_per_numa_node_of_machine: Positive
     numa_node_memory_bytes: Positive
     # whether the machine's own processors announce their cores by CPUID, as the virtual ones do;
-    # absent in earlier records: yes
+    # absent: yes
     announces_cores: bool = True
     # the machine's, as `uname -m` says; its virtual node is x86_64; absent in earlier records
     architecture: str | None = None
@@ -51,7 +52,7 @@ class HandedText(Value, frozen=True):
     """A file beside the kernel, as it was handed in."""
 
     file: str
-    complaint: str | None  # why it can't be used
+    complaint: str | None  # why it can't be used, or that it is missing
     variables: dict[str, str]  # of a placement file
     text: str = ""  # of any other
 
@@ -83,7 +84,7 @@ class Build(Value, frozen=True):
     """What came of the kernel's build."""
 
     status: Literal["ok", "missing", "does_not_compile", "wrong_interface", "does_not_link"]
-    message: str  # one or more sentences for the student
+    message: str  # one or more sentences for the student; empty where all is well
     output: str  # the compiler's or linker's, shortened
 
 
@@ -112,7 +113,7 @@ class GradingRecord(Object, kw_only=True):
     started_at: str
     # null for the node at hand; else the machine that a virtual node shows
     machine: ShownMachine | None
-    fingerprint: str | None = None  # of what the times are of; absent where none were to be taken
+    fingerprint: str | None = None  # of what the times are of; absent: it did not come to them
     # how many of the generations are from earlier sessions of the same, oldest first; absent:
     # none
     earlier_times: tuple[EarlierTimes, ...] = ()
@@ -120,7 +121,7 @@ class GradingRecord(Object, kw_only=True):
     # which virtual nodes were to be asked, too; null: none; earlier records do not tell
     elsewhere: OtherPlaces | UnsetType | None = UNSET
     # the machine made from a seed that a file answers questions about, as it was booted; absent:
-    # there is none, or nothing was answered
+    # there is none, or no usable answer
     seeded_node: SeededNode | None = None
     # whether all that was handed in is the starting code, whatever comments and blanks it has;
     # earlier records do not tell
@@ -139,7 +140,7 @@ class GradingRecord(Object, kw_only=True):
     # how the monitor ended without a record, again and again, where it did not with numalab's own
     # kernel; absent: it did not
     monitor_lost: str | None = None
-    # the same, where that is the kernel's fault: only it can't be built for it
+    # as race_error, where that is the kernel's fault: only it can't be built for it
     race_refused: str | None = None
     race_error: str | None  # why data races can't be looked for
     node: NodeDescription

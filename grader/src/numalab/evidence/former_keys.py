@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-# Of runs; no other key of a run has one of these names, whatever object it is in.
+# Of runs, whatever object they are in; no other key of a run has one of these names but below.
 _RENAMED: Mapping[str, str] = {
     "kits_own": "baseline_status",
     "found": "actual",
@@ -23,7 +23,7 @@ _RENAMED: Mapping[str, str] = {
     "told_numa_node": "reported_numa_node",
     "said": "output",
 }
-# In objects under these keys some of them mean something else.
+# In objects under these keys some of them have another name.
 _RENAMED_BELOW: Mapping[str, Mapping[str, str]] = {
     "too_few_messages": {"asked": "required"},
     "too_few_bytes": {"asked": "required"},

@@ -1,6 +1,5 @@
-"""The kinds of evidence: one row each. A kind that is added is a row here, with its parser and
-its type in record.py, and a row of the monitor's table (common/monitor/runs/runs.c), but for those
-that the probe measures."""
+"""The kinds of evidence: one row each. A kind that is added is a row here, with its parser; a new
+run of the monitor's is also a row of its table (common/monitor/runs/runs.h)."""
 
 from __future__ import annotations
 
@@ -68,12 +67,12 @@ from numalab.evidence.store_notes import read_stores
 
 
 def _ended(run: WorkerRun) -> dict[str, Any]:
-    """Return what all evidence of a kernel's run has: part and outcome."""
+    """Return what evidence of all runs of workers has: part and outcome."""
     return {"part": run.part, "outcome": run.outcome}
 
 
 def _compared(run: Any) -> dict[str, Any]:
-    """Return the same of a run whose results were compared."""
+    """Return the same, and the results, of a run whose results were compared."""
     return _ended(run) | {"results": read_results(run.results)}
 
 
@@ -135,7 +134,7 @@ def _checked(size: CheckedSize) -> Checked:
 
 
 def _timed_round(run: TimingRun) -> TimedRound:
-    """Return a round without roles that may fail and have, or whose results are wrong."""
+    """Return a round without roles that may fail and have, or that may and have wrong results."""
     counted = [entry for entry in run.roles if not _is_failed_extra(entry)]
     roles = {
         entry.role: RolePart(
@@ -236,7 +235,7 @@ def _launched(run: RanksRun) -> Launched:
 
 
 def _other_levels(run: ThreadLevelRun) -> tuple[OtherLevel, ...]:
-    """Return runs with another level; an older record has one, of rank 0, one level lower."""
+    """Return ranks with another level; an older record has at most one, rank 0, one level lower."""
     if run.other_levels is not None:
         return tuple(run.other_levels)
     requested = run.ranks[0].requested if run.ranks else None

@@ -21,10 +21,11 @@ class LiveStops(KernelRun):
     """A kernel that detects stops of its own thread, which the monitor makes.
 
     Attributes:
-        gap_s: longest time for which the monitor was kept from its core before the run.
+        gap_s: longest time between two readings of the clock by the monitor, before the watch.
         least_s: duration from which on an interruption counts as a stop.
         watch_s, elapsed_s: how long the kernel was to watch, and how long it did.
-        stops: (least, most) duration in seconds of each stop, by the monitor's clock.
+        stops: (least, most) duration in seconds of each stop, by the monitor's clock and by what
+            the thread's went ahead of it.
         runqueue_wait_s: how long the thread waited for a core meanwhile.
         steal_s: steal time of the thread's core meanwhile.
         reported: what the kernel reported; None: it did not come to that.

@@ -1,4 +1,4 @@
-"""The format of a node's description, as describe_node gives it and a record keeps it."""
+"""The format of a node's description in a record: what describe_node and the grader tell of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Object(Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A JSON object that is judged as it was read."""
+    """A JSON object that does not change."""
 
 
 class CacheLevel(Object, kw_only=True):
@@ -27,7 +27,7 @@ class CacheLevel(Object, kw_only=True):
 class NodeMemory(Object, kw_only=True):
     numa_node: Count
     memory_bytes: Count
-    not_allowed: bool | UnsetType = UNSET  # none of its PUs may be used here
+    not_allowed: bool | UnsetType = UNSET  # it has PUs, of which none may be used here
 
 
 class NodePu(Object, kw_only=True):
@@ -56,14 +56,14 @@ class NodeDescription(Object, kw_only=True):
     pus: Positive
     pus_online: Positive | UnsetType | None = UNSET  # of the whole node
     page_bytes: Count
-    memory_bytes: Count  # installed, or the control group's limit
-    last_level_cache_bytes: Count  # all together
+    memory_bytes: Count  # installed, or the control group's limit if that is less
+    last_level_cache_bytes: Count  # all together; 0: unknown
     caches: list[CacheLevel] | UnsetType | None = UNSET
     numa_node_list: list[NodeMemory] | UnsetType | None = UNSET
     distances: list[list[Count]] | UnsetType | None = UNSET
     pu_list: list[NodePu]
-    # PUs by the kind of their cores, the weakest kind first; null where the system does not tell;
-    # not in earlier records
+    # PUs by the kind of their cores, the weakest kind first if hwloc knows; null where it knows no
+    # kinds; not in earlier records
     core_kinds: list[NodeCoreKind] | UnsetType | None = UNSET
     huge_page_mode: str | UnsetType | None = UNSET
     # what the kit tried here and the system refused, in the system's words; left out: nothing, or

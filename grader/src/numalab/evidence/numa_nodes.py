@@ -1,4 +1,4 @@
-"""Which NUMA nodes of a machine a criterion can use, and why not the others. Pure functions."""
+"""How many NUMA nodes of a machine a criterion can use, and why not the others. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def _pus_by_node(node: Json) -> dict[int, list[int]]:
-    """Return the PUs that this process may use by NUMA node; -1: PUs without one."""
+    """Return the PUs that are listed by NUMA node; -1: PUs without one."""
     found: dict[int, list[int]] = {}
     for entry in node.get("pu_list", ()):
         found.setdefault(entry["numa_node"], []).append(entry["pu"])
@@ -20,7 +20,8 @@ def _pus_by_node(node: Json) -> dict[int, list[int]]:
 
 def usable_numa_nodes(node: Json) -> int:
     """Return how many NUMA nodes a criterion can use: those on which threads can run and pages can
-    be; 1 where a PU belongs to none that has memory. node: what describe_node reports."""
+    be; 1 where a PU belongs to none that has memory; node["numa_nodes"] where no memory or no PU is
+    listed. node: what describe_node reports."""
     with_memory = {n["numa_node"] for n in node.get("numa_node_list", ()) if n["memory_bytes"]}
     own = _pus_by_node(node).keys()
     if not with_memory or not own:

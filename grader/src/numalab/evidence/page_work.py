@@ -26,7 +26,8 @@ LEAST_TAKEN_OVER, MOST_OF_AN_IDLER = 0.25, 0.6
 # counts as working where it does so at such a part of the best thread's moments; fewer moments than
 # MIN_MOMENTS show nothing, and MAX_CHANCE_SPINS of spinning may be chance.
 LEAST_AT_WORK, MIN_MOMENTS, MAX_CHANCE_SPINS = 0.85, 20, 4
-# Where so many uses of a thread are expected, fewer than a quarter occur by chance once in 10^6.
+# Where so many uses of a thread are expected, fewer than a quarter occur by chance less than once
+# in 10^6.
 LEAST_EXPECTED = 30
 # The probability below which strayed uses do not count as chance.
 MOST_CHANCE = 1e-4
@@ -42,10 +43,10 @@ class PagesInUse:
 
     Attributes:
         thread_uses: number of uses by thread.
-        local_uses: uses by a thread that is where the page was first written, or whose part of the
-            array ends in the page.
+        local_uses: uses by a thread that is where the page was first written, and those put down to
+            pages where parts meet (excused_uses).
         moments: number of moments at which pages were closed.
-        taken_over: uses by other threads, by first writer.
+        taken_over: uses by other threads, by first writer, less those put down likewise.
     """
 
     thread_uses: Mapping[int, int]
@@ -64,7 +65,7 @@ class PagesInUse:
 
 def chance_of(hits: int, drawn: int, share: float) -> float:
     """Return the probability that at least `hits` of `drawn` independent draws are of a kind that
-    has such a share; 1 where that many are expected."""
+    has such a share; 1 where that many or more are expected."""
     if hits <= drawn * share:
         return 1.0
     if share <= 0:
@@ -94,7 +95,7 @@ Pair = tuple[int, int]  # who wrote a page first, and who uses it
 
 
 def seams(array: TracedArray) -> Counter[Pair]:
-    """Return how many pages of each pair lie where the parts of the two threads meet."""
+    """Return how many pages of each pair lie where long parts of two threads meet."""
     found: Counter[Pair] = Counter()
     parts = _parts(array)
     for before, (users, page, pages), behind in zip(parts, parts[1:], parts[2:], strict=False):
@@ -108,12 +109,12 @@ def seams(array: TracedArray) -> Counter[Pair]:
 
 
 def excused_uses(array: TracedArray) -> Counter[Pair]:
-    """Return, by pair, the uses by another thread than the first writer that happened where parts
-    meet.
+    """Return, by pair, the uses by another thread than the first writer that are put down to pages
+    where parts meet.
 
-    The record does not say which page a use was of. Where a pair uses other pages, too, its uses
-    are divided by the number of pages of each kind: else an array of many short parts would excuse
-    a thread that works on all of another's.
+    The record does not say which page a use was of. Where a pair uses other shared pages, too, its
+    uses are divided by the number of pages of each kind: else an array of many short parts would
+    excuse a thread that works on all of another's.
     """
     contested: Counter[Pair] = Counter()
     for writer, users in zip(array.first_writer, array.users, strict=True):
@@ -131,7 +132,7 @@ def pages_in_use(
     worker: Callable[[Origin], int] = lambda origin: origin.thread,
 ) -> PagesInUse:
     """Return the uses in mid-phase of all traces together. Traces whose pages were not closed add
-    nothing. worker: the number that stands for a use's thread."""
+    nothing. worker: returns the number that stands for an origin's thread."""
     thread_uses: Counter[int] = Counter()
     taken_over: Counter[int] = Counter()
     local_uses = 0
@@ -173,7 +174,8 @@ class Idler:
 
     Attributes:
         expected_share: the uses in mid-phase that it has, over those expected of its pages; with
-            is_cpu_time the same of CPU time.
+            is_cpu_time the same of CPU time; of spinning_thread how often it works, over the thread
+            that works most often.
     """
 
     thread: int
@@ -187,7 +189,7 @@ def idlers(
     """Return the threads that touch pages and do not work on them, the least active first.
 
     Args:
-        page_shares: by thread, its share of the used pages.
+        page_shares: by thread, its share of the pages.
         placement: the run with CPU times; None where these say nothing of work.
     """
     found = []
@@ -212,8 +214,8 @@ def idlers(
 
 def spinning_thread(run: ActiveThreads) -> Idler | None:
     """Return the thread that works on the arrays least often while it takes CPU time, compared with
-    the one that works most often; None: all work, or none uses the arrays at half of the moments,
-    as where threads work on copies."""
+    the one that works most often; None: all work, too few moments show anything, or none uses the
+    arrays at half of the moments, as where threads work on copies."""
     at_work = {
         number: thread.works / (thread.works + thread.spins)
         for number, thread in enumerate(run.threads)

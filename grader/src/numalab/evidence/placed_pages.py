@@ -34,11 +34,12 @@ class Placing(ComparedRun):
         n: elements of each array.
         thread_nodes: NUMA node on which each thread of the team ran before anything was placed;
             empty: it did not come to that.
-        bound_nodes: NUMA node that each thread of the process may run on in the end; -1: several.
+        bound_nodes: NUMA node that each thread of the process may run on, as observed last; -1:
+            several, or unknown.
         policies_before, policies_after: memory policy of each thread, for an array that nobody
             places.
-        homes: by array, the NUMA node of each page, -1 for an absent one; None: the system does
-            not tell.
+        homes: by array, the NUMA node of each page, -1 for an absent one; None: it did not come to
+            that, or the system does not tell.
         fill: None where no NUMA node was filled.
         fastest_node: NUMA node with the most bandwidth for the first thread; None: unknown.
         refused_nodes: NUMA nodes of a policy file that the machine lacks; empty: none.
@@ -64,7 +65,7 @@ class Placing(ComparedRun):
 
     def thread_of_page(self, page: int, pages: int) -> int | None:
         """Return the thread whose part of an array a page is, where a loop over the array is
-        divided into equal parts; None: two threads share the page. Arrays end with a page."""
+        divided into equal parts; None: several threads share the page. Arrays end with a page."""
         threads, of_page = len(self.thread_nodes), self.page_bytes // ELEMENT_BYTES
         before = pages * of_page - self.n
         first = max(0, page * of_page - before)
@@ -75,7 +76,8 @@ class Placing(ComparedRun):
     def local_shares(
         self, array: str, owner: Callable[[int, int], int] = lambda part, _: part
     ) -> dict[int, float]:
-        """Return, by part of an array, the share of its pages that are on its thread's NUMA node.
+        """Return, by part of an array, the share of the pages it shares with no other part that are
+        on its thread's NUMA node. A part without such pages is left out.
 
         Args:
             owner: maps (part, number of parts) to the part's thread.
@@ -102,7 +104,7 @@ def owner_of(element: int, n: int, threads: int) -> int:
 
 def homes_of_runs(homes: Sequence[int], pages: int) -> list[int]:
     """Return the NUMA node of each whole run of `pages` pages, the first of which begins with the
-    array; -1 where its pages are on several."""
+    array; -1 where its pages are on several, or absent."""
     starts = range(0, len(homes) - pages + 1, pages)
     return [homes[at] if homes[at : at + pages].count(homes[at]) == pages else -1 for at in starts]
 

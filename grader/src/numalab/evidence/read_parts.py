@@ -17,7 +17,7 @@ from numalab.evidence.run_formats import (
 )
 
 _Value = TypeVar("_Value")
-_MOST_PAGES = 1 << 22  # of one array: of 16 GiB, of which no grading looks at all
+_MOST_PAGES = 1 << 22  # of one array: with pages of 4 KiB 16 GiB, more than any grading looks at
 
 
 def _read_mismatch(record: FirstMismatch) -> Mismatch:

@@ -27,8 +27,8 @@ def _role_of(run: AnyRunRecord) -> str:
 
 
 def _followed(run: LeftOut, what: tuple[str, str, str | None, str | None]) -> LeftOut:
-    """Return a run that was left out, knowing that one that counts follows. what: kind, role, part
-    and launch of that one."""
+    """Return a run that was left out, knowing that one that counts follows it, if it is of the same
+    kind, role, part and launch. what: these of that one."""
     is_same = (run.kind, run.role, run.part, run.slow) == what
     return replace(run, is_last=False) if is_same else run
 
@@ -48,7 +48,7 @@ def evidence_of(record: GradingRecord, parsed: Parsed | None = None) -> Evidence
         parsed: cache of parsed runs, for a record to which runs are added.
 
     Raises:
-        ValueError: A value fits the format and is impossible.
+        ValueError, OverflowError: A value fits the format and is impossible.
     """
     known: Parsed = {} if parsed is None else parsed
     runs: dict[tuple[str, str], list[AnyRun]] = {}
@@ -101,7 +101,7 @@ def _is_given_as_it_was(record: GradingRecord) -> bool:
 
 
 def parse(data: Json) -> Evidence:
-    """Return the evidence of a record as JSON. Raises as load_record."""
+    """Return the evidence of a record as JSON. Raises as record_of and evidence_of."""
     return evidence_of(record_of(data))
 
 
@@ -109,7 +109,8 @@ def record_of(data: Any) -> GradingRecord:
     """Return a grading's record that was read as JSON.
 
     Raises:
-        NumalabError: Names the place of what the format does not have.
+        NumalabError: Its schema has another version, or it has what the format does not have;
+            names the place of that.
     """
     version = data.get("schema") if isinstance(data, dict) else None
     if version == 1:
@@ -142,7 +143,7 @@ def load_record(path: Path) -> GradingRecord:
 
 
 def load(path: Path) -> Evidence:
-    """Return the evidence of a stored record. Raises as load_record."""
+    """Return the evidence of a stored record. Raises as load_record and evidence_of."""
     return evidence_of(load_record(path))
 
 

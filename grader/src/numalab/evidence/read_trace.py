@@ -9,7 +9,7 @@ from numalab.evidence.read_parts import expand, read_checked_pages
 from numalab.evidence.run_formats import Origin, TouchMap, TracedPages
 from numalab.evidence.traced_pages import TracedArray
 
-_MOST_USES = 10_000_000  # that are seen in mid-phase, by one thread of what another wrote
+_MOST_USES = 10_000_000  # that are seen in mid-phase, by one thread of what one wrote
 
 
 def _traced_array(entry: TracedPages, origins: Sequence[Origin]) -> TracedArray:

@@ -70,7 +70,8 @@ class PageTableLifetime:
     Attributes:
         bytes: size of all arrays together.
         initial_bytes: page tables before the arrays exist.
-        phase_bytes: page tables after each phase (allocate, initialize, compute, release).
+        phase_bytes: page tables after each phase (allocate, initialize, compute, and release where
+            the kernel makes the arrays).
     """
 
     n: int
@@ -80,7 +81,7 @@ class PageTableLifetime:
 
     @property
     def most_bytes(self) -> int:
-        """Return the most that any phase added, in bytes."""
+        """Return by how many bytes page tables exceeded initial_bytes after a phase, at most."""
         return max(self.phase_bytes.values(), default=self.initial_bytes) - self.initial_bytes
 
 
@@ -133,7 +134,7 @@ class Launched:
 
     Attributes:
         refused: why the launch is impossible on this machine; None: it is possible.
-        team: threads that each rank is to have.
+        team: threads that each rank is to have; 1 where the launch is impossible.
     """
 
     part: str | None
@@ -149,8 +150,8 @@ class ThreadLevel(KernelRun):
     """The level of thread support that a kernel requests from MPI, and its threads' calls of MPI.
 
     Attributes:
-        other_levels: runs with libraries that provide less than is requested, or more; empty: not
-            tried.
+        other_levels: ranks with a library that provides less than is requested, or more, as far as
+            there is less or more; empty: it did not come to that.
         ended: how the kernel ended its program in such a run; None: it did not.
     """
 
@@ -184,7 +185,8 @@ class Checked:
 
     Attributes:
         ranks: ranks of the job; None for a lab without MPI.
-        messages: messages that each rank sent to others, in all round trips; empty: not followed.
+        messages: messages that each rank sent to others, in all round trips; empty: not followed,
+            or an older record.
         round_trips: repetitions of the pattern that these messages belong to.
     """
 
@@ -210,7 +212,8 @@ class Trace(ComparedRun):
 
     Attributes:
         closings: moments of the compute phases at which the pages in use were closed, so that
-            their next use shows; None: none was planned.
+            their next use shows; None: the method can't close any, it did not come to that, or an
+            older record does not tell.
     """
 
     n: int
@@ -231,7 +234,7 @@ class CpuTime:
         cpu_s: on a core.
         runqueue_wait_s: waiting for a core.
         steal_s: steal time: its core was taken by the hypervisor.
-        longest_s: cpu_s of the calls in which no other thread had more.
+        longest_s: cpu_s of the calls in which no other thread had more, nor an earlier one as much.
         demand_s: the sum of the first three without waits for threads of its own team, in each
             call at most the cpu_s of the call's longest thread.
     """
@@ -253,10 +256,10 @@ class SingleThread:
     """The same kernel with one thread, run in turns with its team.
 
     Attributes:
-        cpu_s: CPU time of a call with one thread; None: no call ended.
-        team_cpu_s: CPU time of a call of the team's process.
+        cpu_s: mean CPU time of a call with one thread; None: no call ended.
+        team_cpu_s: mean CPU time of a call of the team's process.
         ended_cpu_s: CPU time of the team's process, over all calls, that belongs to no thread
-            which still existed after them.
+            which still existed after the call.
     """
 
     outcome: Outcome
@@ -269,7 +272,7 @@ class SingleThread:
 class Placement(ComparedRun):
     n: int
     threads: tuple[Thread, ...]
-    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each page of these; -1: absent
+    residency: dict[str, tuple[int, ...]] | None  # NUMA node of each checked page; -1: absent
     checked_pages: dict[str, CheckedPages]
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
@@ -281,7 +284,7 @@ class ActiveThreads(ComparedRun):
     """Which threads work on the arrays at some moments of the compute phase.
 
     Attributes:
-        moments: number of moments; 0: this system does not allow it.
+        moments: number of moments; 0: this system does not allow it, or it did not come to that.
         threads: the activity of each thread.
     """
 
@@ -300,18 +303,20 @@ class RolePart:
 
 @dataclass(frozen=True)
 class TimedRound:
-    """One round: each program that is compared ran once, their repetitions interleaved.
+    """One round: each program that is compared ran once, their repetitions interleaved, or all of
+    one after those of another.
 
     Attributes:
-        slow: the launch that the starting code ran under, where launches are compared.
+        slow: numalab's launch of the role HANDOUT, where launches are compared.
         bytes_moved: bytes that a repetition moves between cores and memory.
         bytes_allocated: those of them that stores fetch before they write (write-allocate); None:
             an earlier record, whose bytes_moved leaves them out.
         loads_in_chain: loads of a repetition each of which waits for the one before; 0 where the
             kernel is not about latency.
-        elapsed_s: timed repetitions of each role, in order.
+        elapsed_s: timed repetitions of each role, in order, with the one that was cut.
         cut: roles whose last repetition took longer than allowed, and was ended.
-        is_retry: the first try was late, disturbed, or one of several held up.
+        is_retry: the first try was late, disturbed, or one of several held up, or numalab failed in
+            it.
         taken_s: by role, how long the round waited for it in all.
     """
 
@@ -349,17 +354,17 @@ class Kind(Generic[Read]):
     """A kind of evidence: one row of the table in kinds.py.
 
     Attributes:
-        name: the monitor's run, unless `run` names it.
+        name: also that of the run in records, and for the monitor, unless `run` is.
         parse: reads the record of one run.
         subject: which processes are observed.
-        run: the monitor's run, where several kinds share one.
+        run: the name of the run, where several kinds share one.
         mark: field of the run's record that is set in this kind alone, of those that share a run.
         program: ending of the program's name, where the kernel is built in another way for it.
         counts_for_soundness: whether a bad end or a wrong result there counts against the kernel.
         doing: what the progress line says during such a run; empty: a grading makes these runs in
             another way.
         run_options: options of each run that a grading makes.
-        max_runs: how often one is repeated while the judge is undecided.
+        max_runs: how many there are at most while the judge is undecided.
         baselines: roles whose kernels are run just before, to compare with.
         is_local_only: a virtual machine shows nothing that this machine does not.
         is_vm_only: only for a machine that nobody else uses.
@@ -393,7 +398,7 @@ class LeftOut:
     Attributes:
         slow: as in TimedRound.
         paused_s: how long the machine stood still during the run.
-        is_last: whether no run follows that counts.
+        is_last: whether none that counts follows of the same kind, role, part and launch.
     """
 
     kind: str
@@ -451,7 +456,7 @@ class Evidence:
     monitor_lost: str | None = None
 
     def runs_of(self, kind: Kind[Run], role: str = SUBMISSION) -> tuple[Run, ...]:
-        """Return all runs of a kind, in order.
+        """Return all runs of a kind that count, in order.
 
         Args:
             role: SUBMISSION for the graded kernel; SOLUTION and HANDOUT for numalab's own, which
@@ -482,7 +487,7 @@ class Evidence:
 
     @property
     def is_held_up(self) -> bool:
-        """Return whether the machine paused so often that some run has no valid repetition."""
+        """Return whether the machine paused in some run, and no repetition of it counts."""
         return any(run.is_last and run.why == "paused" for run in self.left_out)
 
     def control_evidence(self) -> Evidence:

@@ -18,7 +18,7 @@ def refused(node: Json) -> dict[str, str]:
 
 
 def recorded_node(node: Json) -> NodeDescription:
-    """The part of what describe_node gives that a record keeps."""
+    """What describe_node gives, as a record keeps it. Raises msgspec.ValidationError."""
     kept = {key: value for key, value in node.items() if key != "evidence"}
     found = refused(node)
     return msgspec.convert(kept | ({"refused": found} if found else {}), NodeDescription)

@@ -39,7 +39,8 @@ def _parts(run: AnyRunRecord) -> list[tuple[str, Outcome]]:
 
 
 def outcomes(run: AnyRunRecord) -> list[Outcome]:
-    """Return how each worker of a run ended, without those that may fail and have."""
+    """Return how each worker of a run ended, without those that may fail and have, and the one that
+    a team is compared with."""
     if isinstance(run, TimingRun):
         return [outcome for _, outcome in _parts(run)]
     return [run.outcome]
@@ -51,10 +52,10 @@ def paused_s(run: AnyRunRecord) -> float:
 
 
 def why_again(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:
-    """Return why a run has to be repeated; None: it counts.
+    """Return why a run has to be repeated; None: it counts, or was interrupted.
 
     A pause spoils a run that failed, and every timed one. A timed round that repeats its paused
-    repetitions is spoilt only where too many of them paused.
+    repetitions, and did not fail, is spoilt only where too many of them paused.
     """
     ends = [outcome.status for _, outcome in _parts(run)]
     if "cancelled" in ends:
@@ -77,7 +78,7 @@ def doubted(kind: Kind[Any], run: AnyRunRecord) -> set[tuple[str, str | None, st
 def numalab_failures(run: AnyRunRecord) -> list[Outcome]:
     """Return the outcomes by which numalab failed in a run with the student's work: it could not do
     its part, or a program of its own did not come to its end next to the student's, or under the
-    student's launch file. Empty for a run of numalab's programs alone."""
+    student's launch file. Empty for a run without the submission's role, and after Ctrl-C."""
     ended = _parts(run)
     is_numalab_program = isinstance(run, LatencyRun) or (
         isinstance(run, TimingRun) and run.slow is not None

@@ -19,7 +19,8 @@ class Mismatch:
         row, column: indices from 0 in an array of two dimensions.
         row_name: name of a row that is not the rank's own.
         remark: what the difference means, in the lab's words.
-        expected_digits, actual_digits: all digits of whole numbers that a float can't hold.
+        expected_digits, actual_digits: all digits of whole numbers, where one is so large that a
+            float may lack some; else empty.
     """
 
     array: str
@@ -60,7 +61,7 @@ class Results:
 @dataclass(frozen=True)
 class ThreadActivity:
     """At how many moments a thread worked on the arrays (works), and at how many it took CPU time
-    without working on them (spins). At all others it slept or had no core."""
+    without working on them (spins). At the others it took hardly any, as where it slept."""
 
     works: int
     spins: int
@@ -75,7 +76,7 @@ class KernelRun:
 
     @property
     def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
-        """Return all results with n and the number of ranks, where the run has these."""
+        """Return results with n and the number of ranks, None where the run does not have these."""
         return ()
 
 

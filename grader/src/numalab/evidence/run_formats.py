@@ -33,26 +33,27 @@ class RunRecord(Object, kw_only=True, tag_field="kind"):
 
     lab: str
     part: str | None  # which of the lab's kernels; None where there is one
-    team: Positive  # threads that were asked for, in each rank
+    team: Positive  # threads that were asked for, in each rank; of LinkJob its ranks
     tried_again: WhyLeftOut | None = None
 
 
 # ---- how a run ended -------------------------------------------------------------------
 
 
-# The monitor reports by these that numalab could not do its part: obstructed, where a kernel
-# may have caused it; kit_error, where the monitor knows no way for a kernel to cause it.
+# By these numalab reports that it could not do its part: obstructed, where a kernel may have caused
+# it; kit_error, where the monitor knows no way for a kernel to cause it, or its own kernel did not
+# get further.
 NUMALAB_FAILED = ("obstructed", "kit_error")
 
 
 class FaultPlace(Object, kw_only=True):
     array: str
     element: int  # from 0; negative before the array
-    elements: Count | None = None  # that the array has, where that is not n
+    elements: Count | None = None  # that the array has
 
 
 class Outcome(Object, kw_only=True):
-    """How one worker's part of a run ended."""
+    """How the part of one worker, or one job, of a run ended."""
 
     status: Literal[
         "ok",
@@ -73,7 +74,7 @@ class Outcome(Object, kw_only=True):
     # of bad_protocol: it took CPU time, or was seen to run, while it was to stand still; it, or
     # an MPI launcher for it, started a process while times were taken, or ranks did so in a
     # sandbox; it had memory at two addresses where races are looked for or stores are noted. Not
-    # there: messages that are not its own, or it could not be stopped
+    # there: another one, such as messages that are not its own
     disturbance: Literal["ran_while_stopped", "started_process", "mapped_twice"] | None = None
     ran_s: float | None = None  # of ran_while_stopped: the CPU time that it took
     # how the same run ended with numalab's own kernel in the place of the submission's, in turns
@@ -91,8 +92,8 @@ class Outcome(Object, kw_only=True):
     threads: Count | None = None
     limit_threads: Count | None = None
     system_call: str | None = None  # that a sandbox has refused
-    # of SIGILL: at an instruction by which compilers end what is undefined; not there: another,
-    # or not known
+    # of SIGILL: at an instruction of the program by which compilers end what is undefined; not
+    # there: another, or not known
     is_trap: bool = False
     exit_code: int | None = None
     limit_s: float | None = None
@@ -136,7 +137,7 @@ class Outcome(Object, kw_only=True):
 
     @classmethod
     def fine(cls) -> Outcome:
-        """Return the outcome of what ran without a worker, and came to its end."""
+        """Return the outcome of what ran without a worker and came to its end, or needed no run."""
         return cls(status="ok", printed_bytes=0)
 
 
@@ -198,7 +199,7 @@ class ResultsRecord(Object, kw_only=True):
 
 class Thread(Value, frozen=True):
     """Where a thread of a worker may run, of its allowed PUs. core, package, numa_node: -1 where
-    these span several."""
+    these span several, or it is unknown."""
 
     number: Count = field(name="thread")  # in order of creation; 0 is the main thread
     allowed_pus: tuple[Count, ...]
@@ -226,7 +227,7 @@ class CheckedSize(Object, kw_only=True):
 
 
 class WorkerRun(RunRecord, kw_only=True):
-    """A run of one role: of its kernel, or of numalab's program with its file."""
+    """A run of one role: of its kernel, or of numalab's program for it."""
 
     role: str
     outcome: Outcome
@@ -264,7 +265,7 @@ class TracedPages(Object, kw_only=True):
     # [first writer, user, times]: pages that were used again after they had been closed; of the
     # thread that was given the page last only if it had used it before; not there as closings
     used_again: tuple[Uses, ...] = ()
-    # [origin, pages], as first_writer; -1: nobody. Not there, as the next two: an older record
+    # [origin, pages], as first_writer; -1: nobody. Not there, as used_from: an older record
     written_from: list[tuple[NumberOrNone, Positive]] | None = None
     used_from: list[tuple[list[Count], Positive]] | None = None  # [origins, pages], as users
     # [origin of the first write, of the use, times], as used_again
@@ -313,7 +314,7 @@ class CpuTimeOfThread(Object, kw_only=True):
     cpu_s: float
     runqueue_wait_s: float  # for a core to run on
     steal_s: float  # taken from its core by the hypervisor
-    longest_s: float  # cpu_s of the calls in which no other thread had more
+    longest_s: float  # cpu_s of the calls in which no other thread had more, nor an earlier as much
     # cpu_s + runqueue_wait_s + steal_s, of each call at most the cpu_s of its longest thread;
     # without what it waited for others of its own team, in earlier records with it
     demand_s: float
@@ -353,7 +354,8 @@ class ActiveThread(Object, kw_only=True):
 class ActiveThreadsRun(WorkerRun, kw_only=True, tag="at_work"):
     n: Count
     computes: Count  # compute phases that were watched
-    moments: Count  # at which all pages in use were closed; 0: this system refuses to
+    # at which all pages in use were closed; 0: this system refuses to, or it did not come to that
+    moments: Count
     results: ResultsRecord
     threads: tuple[ActiveThread, ...] = ()
 
@@ -381,7 +383,7 @@ class RaceRun(WorkerRun, kw_only=True, tag="race"):
 class NotedLine(Object, kw_only=True):
     line: Count  # counted from the first of these
     stores: Positive
-    # [thread, stores]; threads are numbered from 1 on as they were first noted
+    # [thread, stores], of 32 threads at most, numbered from 1 on as they were first noted
     by_thread: list[tuple[int, int]]
 
 
@@ -393,9 +395,9 @@ class Slots(Value, frozen=True):
     unreadable: Count  # where no memory is
     least_keys: int  # the smallest sum of one thread's counters
     sums_right: bool  # the counters that were read add up to the results
-    most_apart_bytes: Count  # from the beginning of one block to the next
+    most_apart_bytes: Count  # from the beginning of one block to the next, at most
     on_stack: Count = 0  # on a thread's stack, which is gone when the kernel returns
-    stores: Count = 0  # to lines that hold any of the counters
+    stores: Count = 0  # to lines that hold any of the counters, where stores were noted
     # keys counted in lines that hold counters of several threads, by all of these but the one that
     # counts most there
     shared_keys: Count = 0
@@ -435,11 +437,11 @@ class StoresRun(WorkerRun, kw_only=True, tag="stores"):
     # that it has allocated, of so many bytes; null: nothing. Earlier records do not tell
     overrun: Overrun | None = None
     # other numbers of threads, and what the kernel then says of its blocks; it ends with one that
-    # brought it to a bad end
+    # brought it to a bad end, or with which it wrote beside its memory
     teams: tuple[OtherTeam, ...] = ()
     # how it ended with the last of them, where it did not go on
     teams_outcome: Outcome | None = None
-    teams_results: ResultsRecord | None = None  # with these, where any is wrong
+    teams_results: ResultsRecord | None = None  # with these, where any element is wrong
     # whether stores of numalab's own, made in the end, were noted; null: it did not come to that
     noted: bool | None
     results: ResultsRecord
@@ -452,7 +454,8 @@ class FilledNode(Object, kw_only=True):
     numa_node: Count  # that the matrix is handed to
     free_bytes: Count  # of that, before
     page_bytes: Positive | None = None  # as of the run
-    # of the matrix: [NUMA node, pages], -1: absent; left out: it did not come to that
+    # of the matrix: [NUMA node, pages], -1: absent; left out: it did not come to that, or the
+    # system does not tell
     pages: list[tuple[int, Positive]] | None = None
 
 
@@ -463,8 +466,8 @@ class PlacingRun(WorkerRun, kw_only=True, tag="placing"):
     file: str = ""
     n: Count
     page_bytes: Positive
-    # the matrix has more than the free memory of the NUMA node that it is handed to, and nothing
-    # else is done
+    # whether the matrix has more than the free memory of the NUMA node that it is handed to, and
+    # nothing else is done
     fills_node: bool
     # NUMA node that each thread of the team ran on, before anything was placed; null: it did not
     # come to that
@@ -491,7 +494,7 @@ class GroupRefusal(Value, frozen=True):
     group: Group
     file: str  # cgroup.procs: the program itself was not taken in
     value: str
-    error: str  # errno's name
+    error: str  # errno's name, or "unknown"
 
 
 class GroupProgram(Object, kw_only=True):
@@ -566,8 +569,8 @@ class StopsRun(WorkerRun, kw_only=True, tag="stops"):
     # by the kernel: how many, and nanoseconds in all; null: it did not come to that
     reported: tuple[int, int] | None
     runqueue_wait_s: NonNegative  # for which the thread waited for a core meanwhile
-    # so many stops more may have been found in waits for a core that lie apart from all others
-    # and are about as long as the least that counts; earlier records do not tell
+    # so many stops more may have been found in waits for a core that lie apart from the stops and
+    # are not much shorter than the least that counts; earlier records do not tell
     arguable_stops: Count | None = None
     arguable_s: NonNegative | None = None  # what those waits took
     # for which the host of a virtual machine took the core, in steps of 10 ms
@@ -607,12 +610,12 @@ class LinkJob(WorkerRun, kw_only=True, tag="on_link"):
 
     @property
     def bytes_ratio(self) -> float:
-        """Bytes on the link for each byte of the items."""
+        """Bytes that node 1 sent for each byte of the items."""
         return self.sent_bytes / self.payload_bytes
 
     @property
     def overhead_bytes(self) -> float:
-        """Bytes on the link for each item, beyond its own."""
+        """Bytes that node 1 sent for each item, beyond its own."""
         return (self.sent_bytes - self.payload_bytes) / self.items
 
 
@@ -641,12 +644,12 @@ class LocatedThread(Value, frozen=True):
 
 
 class LocateRun(WorkerRun, kw_only=True, tag="locate"):
-    """Threads, each bound to one PU in every round, and what the kernel told of them."""
+    """Threads, each bound to one PU in every one of `rounds`, and what the kernel told of them."""
 
     seed: str
     rounds: tuple[tuple[LocatedThread, ...], ...]
     # in which each thread could use two PUs; pu: where the worker saw it before the call and
-    # after it; earlier records have none
+    # after it; none: there is one PU only, it did not come to that, or an earlier record
     free_rounds: tuple[tuple[LocatedThread, ...], ...] = ()
 
 
@@ -670,7 +673,7 @@ class KernelTable(Value, frozen=True):
     address_space_before_bytes: Count
     address_space_after_bytes: Count
     # None of the next three: an earlier record
-    resident_created_bytes: Count | None = None  # before the arrays are zeroed
+    resident_created_bytes: Count | None = None  # before the arrays are initialized
     advised_bytes: Count | None = None  # in mappings for which huge pages were asked
     page_offset_bytes: Count | None = None  # of the first array from the start of its page
 
@@ -699,7 +702,7 @@ class PageTablesLife(Object, kw_only=True):
 class PageTablesRun(WorkerRun, kw_only=True, tag="page_tables"):
     """What a process's page tables take (VmPTE), before its arrays are there and after each phase.
     For each transparent huge page Linux keeps a table in store and counts it, so the numbers do not
-    tell it from 512 small ones."""
+    tell it from small ones in its place."""
 
     huge_pages_allowed: bool
     results: ResultsRecord
@@ -719,7 +722,8 @@ class MpiCalls(Value, frozen=True):
 
 
 class RankLevel(Value, frozen=True):
-    """The level of thread support that a rank asked for and got. None: without MPI_Init_thread."""
+    """The level of thread support that a rank asked for and got; MPI_Init asks for single. None: it
+    has not started MPI."""
 
     rank: Count
     requested: Level | None
@@ -730,7 +734,7 @@ class RankLevel(Value, frozen=True):
 
 
 class OtherLevel(Value, frozen=True):
-    """A run in which MPI provided another level than the kernel asked for."""
+    """A rank for which MPI was to provide another level than the kernel asked for."""
 
     requested: Level | None
     provided: Level | None
@@ -744,9 +748,9 @@ class ThreadLevelRun(WorkerRun, kw_only=True, tag="thread_level"):
     # of an earlier record, in place of other_levels: what the start returned when the library
     # provided one level less; null: not tried
     answer_to_less: int | None = None
-    # once more, with a library that provides less, or more, than it is asked for
+    # each rank once more, with a library that provides less, or more, than it is asked for
     other_levels: list[OtherLevel] | None = None
-    # how the kernel ended its program there, if it did
+    # how the kernel ended its program there, or crashed, if it did
     ended_with_other_level: Outcome | None = None
 
 
@@ -844,9 +848,9 @@ class SaturationRun(WorkerRun, kw_only=True, tag="saturation"):
     array_bytes: Annotated[int, Meta(ge=8)]  # of each array of the pool
     arrays: Positive  # of the pool, which loops go through in turns
     pus: list[Count]  # one of each core that threads may have
-    # of which numbers of threads were drawn; empty: it was interrupted before that
+    # of which numbers of threads were drawn; empty: it did not come to that
     curve: list[ProbedProcess]
-    # numbers of threads that are predicted; none: none tells models apart
+    # numbers of threads that are predicted; none: none tells models apart, or as curve
     drawn: list[Annotated[int, Meta(ge=2)]]
     generations: list[SaturationRound]
 
@@ -883,8 +887,7 @@ class TimedRepetition(Object, kw_only=True):
 
 
 class TimingRun(RunRecord, kw_only=True, tag="generation"):
-    # numalab's launch that the handout ran under, where launches of numalab's program are
-    # compared
+    # numalab's launch of the role "handout", where launches of numalab's program are compared
     slow: str | None = None
     # the submission had spoilt the first, which was late, disturbed, or one in which the kit
     # failed, or may have, where a node paused again and again in several: not won, whatever its

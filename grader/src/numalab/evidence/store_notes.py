@@ -15,8 +15,9 @@ class WrittenLine:
     """One of the most written cache lines.
 
     Attributes:
-        number: index in the order of addresses, 0 for the first of these lines.
-        thread_stores: stores by thread; threads are numbered from 1 as they were first noted.
+        number: how many lines of memory it is behind the first of these lines.
+        thread_stores: stores by thread, of 32 threads at most; threads are numbered from 1 as they
+            were first noted.
     """
 
     number: int
@@ -26,7 +27,7 @@ class WrittenLine:
 
 @dataclass(frozen=True)
 class Stores(ComparedRun):
-    """A call of a kernel all of whose stores were noted.
+    """A call of a kernel whose stores were noted.
 
     Attributes:
         n: elements counted.
@@ -35,12 +36,13 @@ class Stores(ComparedRun):
         lost: stores for which the notes had no room.
         shared_lines: lines written by several threads.
         shared_stores: stores to shared lines by all threads but the one that writes a line most.
-        thread_accesses: (bytes loaded of what is counted, stores) of each thread.
+        thread_accesses: (bytes loaded of what is counted, stores) of each thread that has any.
         noted: whether the false sharing that numalab itself makes in the end was noted; None: it
             did not come to that.
-        teams: calls with other numbers of threads, up to one that ended badly.
-        teams_outcome: how that one ended; None: none ended badly.
-        teams_results: results of these calls; None: all are right.
+        teams: calls with other numbers of threads, up to one that ended badly or wrote beside its
+            memory.
+        teams_outcome: how the process of that one ended; None: there was none.
+        teams_results: results of these calls; None: no element was wrong.
     """
 
     n: int
@@ -62,7 +64,7 @@ class Stores(ComparedRun):
 
     @property
     def shared_share(self) -> float:
-        """Return stores per element to lines that another thread writes more often."""
+        """Return shared_stores per element."""
         return self.shared_stores / self.n
 
     @property

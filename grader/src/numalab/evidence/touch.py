@@ -21,7 +21,7 @@ Users = dict[str, tuple[frozenset[int], ...]]  # by array, threads that use each
 
 
 def _check_pages(run: str, checked: Mapping[str, CheckedPages], trace: Trace) -> None:
-    """Raise NumalabError if a run did not check the pages that were traced."""
+    """Raise NumalabError if a run checked other pages of an array than were traced."""
     for array in trace.arrays:
         if checked.get(array.name, array.checked_pages) != array.checked_pages:
             raise NumalabError(
@@ -62,8 +62,9 @@ def _bound_origins(threads: Sequence[Thread]) -> Callable[[int], Origin]:
 
 
 def _bind_initial_thread(origin: Origin, bound: Callable[[int], Origin]) -> Origin:
-    """Return an origin of the initial thread as of the place that it is bound to later: a runtime
-    may bind it no sooner than in its first parallel region (libomp does)."""
+    """Return an origin; one of the initial thread without a NUMA node as of the place that it is
+    bound to later: a runtime may bind it no sooner than in its first parallel region (libomp
+    does)."""
     is_free = origin.thread == 0 and origin.numa_node < 0
     return bound(0) if is_free and bound(0).numa_node >= 0 else origin
 
@@ -106,8 +107,8 @@ def _used_from(array: TracedArray, threads: Sequence[Thread]) -> tuple[frozenset
 
 
 def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None) -> Uses:
-    """Return by array the origins from which each page is used in any of the traces. threads: for
-    older records, in the place of each trace's own. Raises as united_users."""
+    """Return by array the origins from which each page is used in any of the traces. threads: in
+    the place of each trace's own. Raises as united_users."""
     united: Uses = {}
     for trace in traces:
         _check_pages(
@@ -125,8 +126,8 @@ def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None
 def worker_of(traces: Sequence[Trace]) -> Callable[[Origin], int]:
     """Return a function from an origin to the number that stands for who works there, whatever
     thread it is: the thread of the team that numalab bound to the origin's core, and for another
-    core a number beyond the team. Where threads may run on several cores, it is the thread's own
-    number."""
+    core a number beyond the team. Where the team's threads don't have a core each, or an origin has
+    no core, it is the thread's own number."""
     team = traces[0].threads[: traces[0].team] if traces else ()
     of_core = {thread.core: thread.number for thread in team if thread.core >= 0}
     if not team or len(of_core) < len(team):
@@ -167,8 +168,9 @@ def place_of(traces: Sequence[Trace], numa_nodes: int) -> Callable[[Origin | Non
     write and its use.
 
     The place is the NUMA node to which the thread was bound at that moment. With one NUMA node it
-    is the core, named by a thread that uses pages from it, or the thread itself where threads are
-    not bound to cores. -1 stands for no place, or a thread that may move; it agrees with nothing.
+    is the core, named by a thread that uses pages from it if one does, or the thread itself where
+    threads are not bound to cores. -1 stands for no write, or, with several NUMA nodes, a thread
+    that may move; it agrees with nothing.
     """
     if numa_nodes > 1:
         return lambda origin: -1 if origin is None else origin.numa_node
@@ -223,9 +225,9 @@ class TouchShare:
         writer_share: the share of its pages that this thread wrote first.
         stray_users: threads that use pages of this writer from another place.
         stray_share: the share of this writer's pages that they use.
-        contested_share: pages of the worst array that several places use.
-        has_writer_moved: whether the writer was bound to one place as it wrote and to another as it
-            used a page.
+        contested_share: the share of its pages that several places use.
+        has_writer_moved: whether the writer was bound to one place as it wrote one of its pages,
+            and to another or to none as it used that.
     """
 
     share: float
@@ -321,8 +323,8 @@ LEAST_USED = 0.05
 
 
 def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
-    """Return for each thread its share of the used pages over an equal share. Threads beyond the
-    team count if they use LEAST_USED of an equal share; a page with several users is divided among
+    """Return for each thread its share of the pages over an equal share. Threads beyond the team
+    count if they use LEAST_USED of an equal share; a page with several users is divided among
     them."""
     used: dict[int, float] = dict.fromkeys(range(team), 0.0)
     total = 0
@@ -337,7 +339,7 @@ def equal_share_ratios(users: Users, team: int) -> dict[int, float]:
 
 def shown_trace(evidence: Evidence) -> tuple[Trace, Uses] | None:
     """Return the trace with the smallest share of pages first written where they are used, and the
-    uses of all traces; None where nothing was traced."""
+    uses of all traces; None where nothing was traced. Raises as united_users."""
     traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
     if not traces:
         return None
@@ -353,11 +355,11 @@ class LocalShare:
     Attributes:
         share: of all pages, those on the NUMA node of their user.
         worst_array: the array with the smallest share.
-        crowded_node: the NUMA node that holds most of the worst array; -1: it is absent.
+        crowded_node: the NUMA node with the most pages of the worst array; -1: more are absent.
         crowded_share: the share of its pages there.
         contested_share: the share of its pages that several NUMA nodes use.
         absent: pages of all arrays that are not in memory.
-        unbound_users: threads that use pages and may run on several NUMA nodes.
+        unbound_users: threads that use pages and are bound to no NUMA node.
     """
 
     share: float
@@ -370,8 +372,7 @@ class LocalShare:
 
 
 def local_share(placement: Placement, traces: Sequence[Trace]) -> LocalShare | None:
-    """Return how many pages are local; absent ones are not. None if the system does not report
-    residency.
+    """Return how many pages are local; absent ones are not. None where no residency is on record.
 
     Raises:
         NumalabError: The traces, or traces and placement, are not of the same pages.

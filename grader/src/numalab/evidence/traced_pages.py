@@ -1,4 +1,4 @@
-"""Pages that were traced: who wrote and used them first, and from where."""
+"""Pages that were traced: who wrote them first and who used them, and from where."""
 
 from __future__ import annotations
 

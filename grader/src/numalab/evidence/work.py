@@ -1,7 +1,8 @@
 """How evenly a team shares its work, by the CPU time of its threads. Pure functions.
 
-CPU time is not work: a thread that waits by spinning has it, too. So the CPU time of the whole team
-is compared with that of the same kernel with one thread, which is run in turns with it."""
+CPU time is not work: a thread that waits by spinning has it, too. So where needs_single_thread is
+true, the CPU time of the whole team is compared with that of the same kernel with one thread, which
+is run in turns with it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ LEAST_INFLATION = 1.1
 # threads contend; 1.35, and more with more threads, for a triangle in two static parts whose early
 # thread spins until nine tenths are reached (grader/bench/work_share.py).
 MOST_INFLATION = 1.2
-# A thread beyond the team counts as one of it where it works for such a part of the longest's time.
+# A team counts as larger where more threads than it has work for such a part of the longest's time.
 LEAST_AT_WORK = 0.05
 # Threads that end within a call leave their CPU time to the process alone. So much of the longest's
 # can't be where none does: two clocks that are read one after the other.
@@ -42,8 +43,8 @@ class WorkShare:
     of the longest thread of each call.
 
     Attributes:
-        thread_shares: the share in which each thread works. Threads of the team that never started
-            have 0; threads that have ended are put together as the last one.
+        thread_shares: the share in which each thread works: of those that still exist; of all that
+            have ended, as one; and 0 for each that is missing in the team.
         share: mean of the team, or of all threads that worked where those are more.
         most_share: the same, had every thread worked while it was kept from its core, for at most
             as long as the longest worked.
@@ -60,7 +61,8 @@ class WorkShare:
     ran: int = 0
 
     def relative_inflation(self, inflation_of_solution: float) -> float:
-        """Return the team's inflation over that of the reference solution."""
+        """Return the team's inflation, 1 where it was not measured, over that of the reference
+        solution."""
         return (self.inflation or 1.0) / inflation_of_solution
 
 
@@ -71,9 +73,9 @@ def inflation_of(run: Placement) -> float | None:
 
 
 def _include_ended(run: Placement) -> tuple[CpuTime, ...]:
-    """Return the times of the threads that still existed after the calls, and one entry for all
-    others together: how those shared their work is unknown, and a kernel whose own threads end is
-    not even because the rest is."""
+    """Return the times of the threads that still existed after a call, and one entry for all others
+    together if they had noticeable time: how those shared their work is unknown, and a kernel whose
+    own threads end is not even because the rest is."""
     single = run.single_thread
     threads, ended_s = run.cpu_time, 0.0 if single is None else single.ended_cpu_s
     longest_s = sum(thread.longest_s for thread in threads)
@@ -87,7 +89,7 @@ def _include_ended(run: Placement) -> tuple[CpuTime, ...]:
 
 def work_share(run: Placement) -> WorkShare:
     """Return how one run of a team shared its work. Threads that never started count as idle, and
-    threads beyond the team count if they work at all."""
+    threads beyond the team if more work than it has (LEAST_AT_WORK)."""
     threads = _include_ended(run)
     longest_s = sum(thread.longest_s for thread in threads)
     at_work = sum(thread.cpu_s >= LEAST_AT_WORK * longest_s for thread in threads)

@@ -30,7 +30,7 @@ MIN_ELEMENTS = 8192  # of a table or an array, of 8 bytes each: 64 KiB
 # Loops of the program common/probe.
 CHASE = "chase"
 COPY, TRIAD = "copy", "triad"
-# Placements of threads, set by OMP_PLACES and OMP_PROC_BIND, which every OpenMP runtime reads.
+# Placements of threads, set by OMP_PLACES and OMP_PROC_BIND.
 DEFAULT, COMPACT, SCATTER = "default", "compact", "scatter"
 
 
@@ -39,8 +39,8 @@ class Configuration:
     """A program's arguments and environment, run once in each round.
 
     Attributes:
-        key: values that the program's record must have, such as its number of threads; no two
-            configurations of an exploration have the same key.
+        key: values that the program's record must have (parse_record), such as its number of
+            threads; no two configurations of an Exploration have the same key.
         arguments, environment: of the program; the environment comes on top of the shell's.
         is_seeded: whether the program takes a random seed, which is the round's number.
     """
@@ -77,7 +77,7 @@ class VirtualMachine:
 
 
 class Experiment(ABC):
-    """What is measured, at one of the sizes of explore.toml. Subclasses are frozen dataclasses."""
+    """What is measured, and at which size. Subclasses are frozen dataclasses."""
 
     KEYS: ClassVar[tuple[str, ...]]  # keys of explore.toml besides those that all kinds have
     MEMORY: ClassVar[str]  # what takes the memory, as messages call it
@@ -112,7 +112,8 @@ class Experiment(ABC):
         """Return what is run in each round. node: this machine, as describe_node describes it."""
 
     def virtual_machine(self) -> VirtualMachine | None:
-        """Return the virtual machine on which pages are observed; None where none is needed."""
+        """Return the virtual machine on which pages are observed if this machine has one NUMA node;
+        None: they are not."""
         return None
 
     def virtual_configurations(self, node: Json) -> list[Configuration]:
@@ -126,7 +127,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def sentences(self, measurements: Measurements) -> list[str]:
-        """Return sentences on which differences survive repetition."""
+        """Return sentences on the measurements, as on which differences survive repetition."""
 
     @abstractmethod
     def show(self, measurements: Measurements, console: Console) -> None:
@@ -219,13 +220,13 @@ class ProgramRun:
 
     def step_ns(self, kernel: str) -> float:
         """Return ns per step of a kernel's shortest repetition, since other load only adds time.
-        Raises NumalabError where the record has no times of the kernel."""
+        Raises NumalabError where the record's times are not of the kernel."""
         times = self._times(kernel)
         return 1e9 * min(map(float, times["elapsed_s"])) / int(times["steps"])
 
     def rate_gb_s(self, kernel: str) -> float:
         """Return 10^9 bytes per second between cores and memory, of a kernel's shortest repetition.
-        Raises NumalabError where the record has no times of the kernel."""
+        Raises NumalabError where the record's times are not of the kernel."""
         times = self._times(kernel)
         return 1e-9 * int(times["bytes_moved"]) / min(map(float, times["elapsed_s"]))
 
@@ -251,7 +252,7 @@ class VirtualPages:
         machine: the virtual machine, as evidence records it; its name alone where it did not run.
         node: its description by describe_node; empty where it did not run.
         configurations, runs: what was run. Times on it mean nothing, so the records have none.
-        trouble: why nothing was observed; None where something was.
+        trouble: why it did not run; None where it did.
     """
 
     machine: Json
@@ -273,7 +274,8 @@ class Measurements:
         configurations: what was run in each round.
         runs: the processes that ended, in their order; fewer than requested if interrupted.
         node: this machine, as describe_node describes it.
-        description: what the program prints for `describe`; empty without NEEDS_DESCRIPTION.
+        description: what the program prints for `describe`; empty without NEEDS_DESCRIPTION, or
+            where Ctrl-C came before.
         build: compiler, flags and OpenMP runtime of the programs.
         seed: the seed of the random order within rounds.
         interrupted: whether Ctrl-C ended the measurement early.

@@ -43,7 +43,7 @@ KILLED, INTERRUPTED = -9, -2  # by SIGKILL, by SIGINT
 
 
 def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
-    """Return the memory in bytes that can be allocated without swapping.
+    """Return about the memory in bytes that can be allocated without swapping.
     meminfo: the text of /proc/meminfo; limit_bytes: the control group's, None: it has none. Raises
     NumalabError where /proc/meminfo has no MemAvailable."""
     for line in meminfo.splitlines():
@@ -87,7 +87,8 @@ def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
 def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
     """Return a program's record, a JSON text, checked against a configuration's key.
     A runtime may give another number of threads or another schedule. Raises NumalabError where it
-    is no record, a time is not above 0, or a value differs from the key's."""
+    is no record, a time is not above 0, or a value differs from the key's; a chunk of 0 and the
+    placement are not compared."""
     try:
         record = json.loads(output)
         entries = record["times"] if "times" in record else [{"elapsed_s": [record["elapsed_s"]]}]
@@ -173,8 +174,8 @@ def explore(
 ) -> Measurements:
     """Measure an exploration on this machine; its program must have been built.
     node: this machine, as describe_node describes it. After Ctrl-C the measurements so far are
-    returned, marked as interrupted; they may be none. Raises UserError where memory is short, and
-    NumalabError where a program fails."""
+    returned, marked as interrupted; they may be none. Raises UserError where memory is short or a
+    program is killed, and NumalabError where one fails, or as available_bytes and read_build."""
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     check_memory(exploration, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     what = exploration.what
@@ -210,7 +211,8 @@ def observe_pages(
 ) -> tuple[VirtualPages, bool]:
     """Observe where pages are on an experiment's virtual machine, without times.
     place: experiment.virtual_machine(), booted. Returns the pages, and whether Ctrl-C ended it
-    early. Raises UserError where memory is short, and NumalabError where a program fails."""
+    early. Raises UserError where memory is short or a program is killed, and NumalabError where one
+    fails."""
     machine = experiment.virtual_machine()
     assert machine is not None
     chosen = experiment.virtual_configurations(place.node)

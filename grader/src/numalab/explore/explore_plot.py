@@ -35,7 +35,7 @@ def draw_bars(
 
 
 def check_target(path: Path) -> None:
-    """Raise UserError if --plot names a file that can't be written; called before measuring."""
+    """Raise UserError if it is plain before measuring that the file of --plot can't be written."""
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--plot {path}: the name has to end with {', '.join(FORMATS)}")
     if path.is_dir():
@@ -83,8 +83,7 @@ def exploration_figure(
     measurements: Measurements, size_in: tuple[float, float] | None = None
 ) -> Figure:
     """Return the picture of measurements with one run or more.
-    size_in: width and height in inches; None: the experiment's own, at which letters have 14 points
-    or a little less."""
+    size_in: width and height in inches; None: the experiment's own."""
     import matplotlib
     from matplotlib.figure import Figure
 

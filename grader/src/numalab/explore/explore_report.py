@@ -25,7 +25,7 @@ def heading(measurements: Measurements) -> list[str]:
 
 
 def sentences(measurements: Measurements) -> list[str]:
-    """Return sentences on which differences survive repetition."""
+    """Return sentences on the measurements, as on which differences survive repetition."""
     return measurements.exploration.what.sentences(measurements)
 
 

@@ -16,8 +16,8 @@ REQUIRED_COVERAGE = 0.95
 @dataclass(frozen=True)
 class MedianInterval:
     """A median, and an interval (low to high) for the true median.
-    It holds that with the probability `coverage` (0 to 1), whatever the distribution is, if the
-    values are independent."""
+    It holds that with the probability `coverage` (0 to 1) or more, whatever the distribution is, if
+    the values are independent."""
 
     median: float
     low: float
@@ -26,7 +26,7 @@ class MedianInterval:
 
     @property
     def is_wide_enough(self) -> bool:
-        """Whether there were values enough for REQUIRED_COVERAGE: 6 or more."""
+        """Whether it has REQUIRED_COVERAGE, which takes 6 values or more."""
         return self.coverage >= REQUIRED_COVERAGE
 
 

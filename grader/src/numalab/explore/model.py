@@ -7,9 +7,10 @@ compared with the measurement of the same round, and fitted to nothing. The comp
 the model's assumption holds on this machine: that all parts work at once and the slowest limits
 all. Pure functions but for `measure`.
 
-It could be faked by arrays that fit into caches (so three are four times as large as all caches of
-the last level), by pages on another NUMA node than requested (each process reports them, and an
-error ends the measurement), and by rates that change within a round (intervals are over rounds).
+It could be faked by arrays that fit into caches (so three are about four times as large as all
+caches of the last level, or more), by pages on another NUMA node than requested (each process
+reports them, and an error ends the measurement where they are many), and by rates that change
+within a round (intervals are over rounds).
 """
 
 from __future__ import annotations
@@ -141,8 +142,8 @@ def _described(node: Json) -> _Node:
 
 def model_plan(node: Json, available_bytes: int) -> ModelPlan:
     """Return what is run on this machine. node: as describe_node describes it.
-    available_bytes: its free memory. Raises UserError where fewer than two NUMA nodes have cores
-    and memory, or where memory is too small for arrays that don't fit into the caches."""
+    available_bytes: its free memory. Raises UserError where fewer than two NUMA nodes are usable
+    (usable_numa_nodes), or where memory is too small for arrays that don't fit into the caches."""
     if usable_numa_nodes(node) < 2:
         others = "; ".join(not_counted(node))
         raise UserError(f"{SINGLE_NUMA_NODE}{f' ({others})' if others else ''}")
@@ -386,8 +387,8 @@ def measure(
 ) -> ModelComparison:
     """Run a plan with common/probe, which must have been built.
     node: this machine, as describe_node describes it. After Ctrl-C the runs so far are returned,
-    marked as interrupted. Raises UserError where memory is short or pages are on another NUMA node
-    than requested, and NumalabError where a process fails."""
+    marked as interrupted. Raises UserError where memory is short, a process is killed, or pages are
+    on other NUMA nodes than they should be, and NumalabError where a process fails."""
     order = orders(len(plan.configurations), rounds, random.SystemRandom().randrange(2**32))
     runs: list[ProgramRun] = []
     interrupted = False

@@ -1,4 +1,4 @@
-"""Plot curves in plain characters, in 80 columns or fewer, for a terminal."""
+"""Plot curves in plain characters, for a terminal of 80 columns."""
 
 from __future__ import annotations
 

@@ -24,7 +24,8 @@ def short_bytes(size_bytes: int) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Format a value with three significant digits: 1.23, 12.3, 123; at most two decimals."""
+    """Format a value with three significant digits: 1.23, 12.3, 123; two decimals at most, and all
+    digits before the point."""
     return f"{value:.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2}f}"
 
 
@@ -71,7 +72,7 @@ def interval_note(rounds: Sequence[int]) -> str:
 
 
 def disturbance(measurements: Measurements) -> list[str]:
-    """Return a sentence on other load before the start, in a list; empty where there was none."""
+    """Return a sentence on high load before the start, in a list; empty where it was not high."""
     if not is_loaded(measurements.node):
         return []
     return [

@@ -7,8 +7,9 @@
 
 Each call holds the build folder's lock while it measures, as the commands do, and waits while one
 of them holds it; only across() measures without it. What goes wrong and is no student's result
-raises an error of numalab.errors, with a sentence for the student (Interrupted has none); across(),
-and sweep() on a login node, return a complaint instead.
+mostly raises an error of numalab.errors, with a sentence for the student (Interrupted has none);
+across(), and sweep() on a login node, return a complaint instead. Outside of a notebook, Ctrl-C may
+raise KeyboardInterrupt in the place of Interrupted.
 """
 
 from __future__ import annotations
@@ -75,8 +76,9 @@ Size = Literal["quick", "default", "published"]
 
 def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     """Return a lab by its name or number, or your variant of it by the variant's name.
-    installation: left out: the one that this package belongs to. Raises UserError for another name,
-    and NumalabError where the lab's files can't be read or copied."""
+    installation: left out: find_own_installation(). Raises UserError for another name and for a
+    variant that is not there or not valid, NumalabError where the lab's files can't be read or
+    copied, and OSError where matplotlib's folder can't be made."""
     installation = installation or find_own_installation()
     keep_matplotlib_in(installation.build / "matplotlib")
     if is_variant_name(name):
@@ -161,7 +163,7 @@ class LearnerLab:
     def topology(self) -> Figure:
         """Draw the machine of on(), or this one.
         Raises UserError for a machine that is made from a seed, since its topology is what the lab
-        asks for, and NumalabError."""
+        asks for, and as node()."""
         from numalab.reports.figures import topology_figure
 
         if self.machine is not None and self.machine.seed is not None:
@@ -175,7 +177,7 @@ class LearnerLab:
     def node(self) -> Json:
         """Return the record of this machine: its NUMA nodes, cores, PUs, caches and settings.
         Nothing is measured. The program that reads it is built first if it is missing, which waits
-        for other commands of numalab. Raises NumalabError."""
+        for other commands of numalab. Raises UserError, NumalabError and Interrupted."""
         if self.installation.describe_node.is_file():
             return monitor.describe_node(self.installation)
         with self.installation.lock(self.progress):
@@ -212,7 +214,7 @@ class LearnerLab:
                 lab on MPI in a build without MPI.
             NumalabError: the run could not be made. A kernel that does not build or is not correct
                 is a result and raises nothing.
-            Interrupted: you interrupted it; the run so far is in its arguments.
+            Interrupted: you interrupted it; the run so far, if there is one, is in its arguments.
         """
         with self._calling("run", language, label) as basis:
             measured = self._measure(language, source, files, size, times, self._parts(parts))
@@ -295,7 +297,7 @@ class LearnerLab:
             the rates; a complaint where the kernel does not build or finish, or on a login node.
 
         Raises:
-            UserError: for settings that can't be measured on this machine.
+            UserError: for settings that can't be measured on this machine, and as run() does.
             NumalabError: the measurement could not be made.
             Interrupted: you interrupted it before anything was measured; later on the sweep so far
                 is returned.
@@ -338,7 +340,8 @@ class LearnerLab:
             rounds: number of rounds; left out: the exploration's own.
 
         Raises:
-            UserError: the lab has no exploration, memory is short, or this is a login node.
+            UserError: the lab has no exploration, memory is short, a program was killed, or this is
+                a login node.
             NumalabError: the measurement could not be made.
             Interrupted: you interrupted it before anything was measured; later on the exploration
                 so far is returned.
@@ -484,7 +487,7 @@ class LearnerLab:
         """Build, run and judge a kernel under the lock.
         afresh: whether times of earlier gradings don't count; adds_labs_machines: whether the lab's
         own virtual machines are booted, as far as they are needed, if on() named none. Raises
-        Interrupted with the run so far, UserError and NumalabError."""
+        Interrupted with the run so far, if there is one, UserError and NumalabError."""
         language = self.check_language(language)
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")

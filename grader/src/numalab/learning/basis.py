@@ -43,7 +43,7 @@ def digest_of_file(path: Path) -> str:
 @dataclass(frozen=True)
 class Text:
     """A file that was built or run.
-    digest: its SHA-256 at the time, empty where there was no such file; path: where its text was
+    digest: its SHA-256 at the time, empty where it could not be read; path: where its text was
     read, None where the text was an argument of the call."""
 
     digest: str
@@ -99,7 +99,8 @@ class Basis:
 
     @property
     def texts_note(self) -> str:
-        """A sentence that names the files, with the first one's digest; empty without files."""
+        """A sentence that names the first file, with its digest, and counts the others; empty
+        without files."""
         if not self.texts:
             return ""
         name, text = next(iter(self.texts.items()))
@@ -137,7 +138,8 @@ Parameters = ParamSpec("Parameters")
 
 @dataclass(frozen=True, kw_only=True)
 class Based:
-    """A result with its basis. basis: None for a recorded result, which no call made."""
+    """A result with its basis. basis: None for one that no call returned, such as a recorded
+    result."""
 
     basis: Basis | None = field(default=None, repr=False)
 

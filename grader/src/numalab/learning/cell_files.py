@@ -1,11 +1,12 @@
 """Write the text of a notebook's cell to a file in the student's folder.
 
 A cell replaces what a cell of its notebook wrote to the file last, and starting code as it was
-given. Any other content stays, since it was written by something else: an editor, another notebook,
-a copy of the notebook as it was given. A cell with starting code replaces only starting code and
-what this process wrote, so that a notebook that is run as it was given, or opened again without
-having been saved, does not destroy a solved kernel. cells.json in the same folder has digests of
-what cells wrote last. Where it is missing or can't be read, files stay as they are.
+given. Any other content stays unless the student has it replaced, since it was written by something
+else: an editor, another notebook, a copy of the notebook as it was given. A cell with starting code
+replaces only starting code and what this process wrote, so that a notebook that is run as it was
+given, or opened again without having been saved, does not destroy a solved kernel. cells.json in
+the same folder has digests of what cells wrote last. Where it is missing or can't be read, other
+files than those of starting code and of this process stay as they are.
 """
 
 from __future__ import annotations
@@ -84,9 +85,9 @@ class CellFile:
         """Write a cell's text to the file, and return the copy that was made of what was in it.
 
         None is returned where nothing is lost without a copy. replace: whether to replace the file
-        whatever is in it. Raises UserError where something else than this notebook's cells wrote
-        the file, which then stays and is copied if possible, and NumalabError where the file, a
-        copy or cells.json can't be read or written.
+        whatever is in it. Raises UserError where the cell may not replace the file (see above),
+        which then stays and is copied if possible, and NumalabError where the file can't be read,
+        or the file, a copy or cells.json can't be written.
         """
         try:
             old = self.path.read_bytes() if self.path.exists() else None

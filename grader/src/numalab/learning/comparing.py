@@ -1,5 +1,6 @@
-"""Compare a student's predictions with measured values.
-These are of the starting code, if the prediction is about that, and of the student's own code."""
+"""Compare a student's predictions with values that were measured or published.
+Those measured are of the student's own code, and if the prediction is about it of the starting
+code, too."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class StartingRuns:
 
     def keep(self, run: Run) -> None:
         """Keep the records of a complete run of unchanged starting code that was made now.
-        A record that can't be written is left out: the run is made again when it is needed."""
+        Where a record can't be written, it and those behind it are left out: the run is made again
+        when it is needed."""
         if run.is_recorded:
             return
         for (where, evidence), record in zip(run.places, run.records, strict=True):
@@ -61,7 +63,7 @@ class StartingRuns:
                     return
 
     def find(self, run: Run, predicted_on: PredictedOn | None = None) -> StartingRun:
-        """Return the starting code's run, kept or made now, in a run's language and at its place.
+        """Return the starting code's run, kept, made now or recorded, at a run's place.
         predicted_on: the machine on which the prediction was made, None: not known. If it is unlike
         this machine, a run that was kept on its like comes first. Raises Interrupted."""
         node, language = alike(run.here.node), run.verdict.language
@@ -90,8 +92,8 @@ class StartingRuns:
 
     def _path(self, language: str, where: str, node: list[Any]) -> Path:
         """Return the path of a kept run. node: what alike() returns for a machine.
-        Its name has a digest of that and of the starting code, which changes with releases of the
-        lab."""
+        Its name has a digest of the starting code, which changes with releases of the lab, and for
+        this machine of `node`."""
         digests = language_digests(self.lab.installation, self.lab.declared, language)
         of_node = node if where == LOCAL else None
         digest = hashlib.sha256(json.dumps([sorted(digests.items()), of_node]).encode()).hexdigest()

@@ -35,7 +35,8 @@ _ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Crossing(Based):
-    """A ping-pong across a link between two virtual machines. print() shows its output.
+    """A ping-pong across a link between two virtual machines. print() shows its output, or the
+    complaint.
 
     Attributes:
         rate_mbit_s: what the link carries each way, in 10^6 bits per second.
@@ -80,9 +81,9 @@ def crossing(
     progress: StepReport,
 ) -> Crossing:
     """Build and run the ping-pong of lab 06. folder: holds the kernel.
-    Where MPI is missing, the kernel does not compile, or no cluster can be booted, the result has a
-    complaint, so that the notebook's cells below can still be run. Raises UserError for a rate that
-    no link has and for a missing kernel."""
+    Where MPI is missing, the kernel does not compile or does not come to its end, or no cluster can
+    be booted, the result has a complaint, so that the notebook's cells below can still be run.
+    Raises UserError for a rate that no link has and for a missing kernel."""
     options = ClusterOptions(2, rate_mbit_s)
     check_options(options)
     kernel = folder / KERNEL_FILES[language]

@@ -76,8 +76,8 @@ class Explored(Based):
         return printed(lambda console: explore_report.show(self.measurements, console))
 
     def save(self, path: str | Path) -> Path:
-        """Write all runs to a JSON file, as ./numalab explore --json does, and return its path.
-        Raises UserError if it can't be written."""
+        """Write all runs to a JSON file, as ./numalab explore --json does but for numalab's
+        version, and return its path. Raises UserError if it can't be written."""
         path = Path(path)
         try:
             write_json(path, self.measurements.json_data())

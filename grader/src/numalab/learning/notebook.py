@@ -6,8 +6,8 @@
     %%labfile 02_affinity omp_spread.env   the cell is another file that is handed in
 
 Cells' texts are kept in notebooks/NN_name/, a folder of the student's own, where a cell replaces
-only what cells of its notebook wrote (cell_files.py); labs/ is never written to. No other module
-needs IPython.
+only starting code and what cells of its notebook wrote (cell_files.py); none writes to labs/. No
+other module needs IPython.
 """
 
 from __future__ import annotations
@@ -203,8 +203,8 @@ class NotebookLab(LearnerLab):
                 kept.
 
         Raises:
-            UserError: nothing was judged by a criterion's name.
-            NumalabError: the published values can't be read.
+            UserError: such as that nothing was judged by a criterion's name.
+            NumalabError: such as that the published values can't be read.
             Interrupted: you interrupted the starting code's run.
         """
         published = read_published(self.installation.solution_folder(self.name))
@@ -257,8 +257,8 @@ class NotebookLab(LearnerLab):
             language: "c" or "fortran"; left out: as the case is drawn. It counts only with seed.
 
         Raises:
-            UserError: seed and owner or code together, letters that are no choices, or a student
-                copy of numalab, which can't make cases.
+            UserError: seed and owner or code together, ones that can't be, letters that are no
+                choices, or a student copy of numalab, which can't make cases.
             NumalabError: the case can't be run, or the answers can't be written.
         """
         if not seed and not (owner or code):
@@ -301,7 +301,7 @@ class NotebookLab(LearnerLab):
             replace: whether to replace the file whatever is in it, as for write().
 
         Raises:
-            UserError: the text is too long, or the file is not what a cell wrote last.
+            UserError: the text is too long, or a cell may not replace the file, as for write().
             NumalabError: the file can't be written.
         """
         told = text.strip()
@@ -350,7 +350,7 @@ class NotebookLab(LearnerLab):
             again: what the refusal tells you to write instead.
 
         Raises:
-            UserError: the file is not what a cell of this notebook wrote last; it stays as it is.
+            UserError: a cell may not replace what is in the file (cell_files.py); it stays.
             NumalabError: the file can't be written.
         """
         given = self._given().get(name)
@@ -361,7 +361,7 @@ class NotebookLab(LearnerLab):
         return path
 
     def _given(self) -> dict[str, str]:
-        """Return the texts of the starting code, by file name. Raises NumalabError as handout()."""
+        """Return the texts of the starting code, by file name. Raises as handout()."""
         texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
         for file in self.declared.files:
             for folder in (
@@ -373,15 +373,16 @@ class NotebookLab(LearnerLab):
         return texts
 
     def start(self) -> None:
-        """Write the files of the starting code that are missing. Raises NumalabError."""
+        """Write the files of the starting code that are missing. Raises NumalabError, and as
+        handout()."""
         for name, text in self._given().items():
             CellFile(self.folder / name, this_notebook(), text, "").begin()
 
 
 def open_notebook(name: str) -> NotebookLab:
-    """Return a lab for a notebook, by its name or number.
-    Files of its starting code that are missing in notebooks/NN_name/ are written there. Raises
-    UserError for another name, and NumalabError where files can't be read or written."""
+    """Return a lab for a notebook, by its name or number, or by a variant's name.
+    Files of its starting code that are missing in notebooks/NN_name/ are written there. Raises as
+    find_lab, and NumalabError where files can't be written."""
     opened = find_lab(name)
     line = ProgressLine()
     folder = opened.installation.notebooks / opened.name
@@ -479,8 +480,8 @@ class _Cell:
 
 
 def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, Any]) -> None:
-    """Run a magic's command on a cell.
-    Raises UserError for a line that it can't parse, and what the command raises."""
+    """Run a magic's command on a cell. Raises UserError for a line that it can't parse and for a
+    ValueError of the command, and what else that raises."""
     text = cell if cell.endswith("\n") else cell + "\n"
     try:
         words: Sequence[str] = shlex.split(line)

@@ -69,8 +69,8 @@ def complaints(notebook: Notebook, handout: Handout) -> Iterator[str]:
 
 
 def tidied(notebook: Notebook, handout: Handout) -> str:
-    """Return the text of a notebook in the form in which numalab keeps it.
-    Cells whose id is no name are numbered."""
+    """Return the text of a notebook with what numalab's form has of format, metadata, ids, outputs
+    and kernel cells. A cell whose id is no name of its own is numbered."""
     cells = []
     used: set[str] = set()
     for number, cell in enumerate(notebook["cells"], start=1):

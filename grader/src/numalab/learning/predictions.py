@@ -74,7 +74,7 @@ def read_published(folder: Path) -> dict[str, Published]:
 
 def read_predictions(folder: Path) -> dict[str, Prediction]:
     """Return predictions by name; empty where the file is missing or can't be read.
-    Entries of another form are left out."""
+    Entries without a first and a last value are left out."""
     data = read_json(folder / FILE)
     if not isinstance(data, dict):
         return {}

@@ -1,7 +1,7 @@
 """A student's progress: the best result of each lab and language, and the next task.
 
-One file of the installation keeps it; results of starting code don't count. A process that writes
-the file holds the build folder's lock.
+One file of the installation keeps it; results of starting code are never the best. A process that
+writes the file holds the build folder's lock.
 """
 
 from __future__ import annotations
@@ -90,8 +90,9 @@ class Result:
 @dataclass(frozen=True)
 class LearnerProgress:
     """A student's progress: the best results, by lab and language.
-    failed: the criteria that failed in each lab's last grading, in whichever language; began_in: as
-    in Verdict, of the same gradings."""
+    failed: the criteria that failed in each lab's last grading, in whichever language; of those
+    that were interrupted one counts only if any failed. began_in: as in Verdict, of the same
+    gradings."""
 
     best: Mapping[str, Mapping[str, Result]] = field(default_factory=dict)
     failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -149,7 +150,8 @@ def result_of(
     interrupted: bool = False,
 ) -> Result:
     """Return the result of a verdict.
-    A criterion that was not observed on all machines that it needs is left out, unless it failed.
+    A criterion that was not observed on all machines that it needs is left out, unless it failed,
+    and one that was not timed, where no times were requested.
     is_untimed: whether no times were requested; machines: names of the virtual machines that were,
     None: all of the lab's; interrupted: whether Ctrl-C ended the grading early."""
     statuses, earned = dict(verdict.statuses), verdict.earned
@@ -302,7 +304,7 @@ def now() -> datetime:
 @dataclass(frozen=True)
 class Task:
     """What to work on next. commands: for it, each with what it does.
-    language, criterion: None where the lab is not begun, or no criterion failed."""
+    language: None where the lab has no result; criterion: None also where none failed."""
 
     lab: str
     language: str | None

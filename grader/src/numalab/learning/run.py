@@ -42,8 +42,9 @@ Drawn = TypeVar("Drawn")
 
 
 def find_own_installation() -> Installation:
-    """Return the installation that this package belongs to. Raises NumalabError without one.
-    The environment variable NUMALAB_PRESET names its preset; without it that is gnu."""
+    """Return the installation that this package belongs to, unless NUMALAB_ROOT names another. The
+    variable NUMALAB_PRESET names its preset; without it that is gnu. Raises as
+    find_installation."""
     return find_installation(os.environ.get("NUMALAB_PRESET", "gnu"))
 
 
@@ -51,7 +52,7 @@ def find_own_installation() -> Installation:
 class Run(Based):
     """What a run of your kernel recorded, and the verdicts on it. print() shows `summary`.
 
-    Methods that draw raise NothingToDraw where the evidence for their figure is missing. They also
+    Methods that draw raise NothingToDraw where the evidence for their figure is missing. Some also
     draw further runs that are given to them (`beside`).
 
     Attributes:
@@ -61,7 +62,8 @@ class Run(Based):
             machine on which it was recorded.
         verdict: verdicts of the criteria that were judged.
         records: the evidence as it is stored, a record for each of places.
-        is_recorded: whether it comes from a file of numalab's, so that nothing ran now.
+        is_recorded: whether it comes from a file, so that nothing ran now; False of the student's
+            kept runs of starting code.
     """
 
     installation: Installation = field(repr=False)
@@ -87,8 +89,8 @@ class Run(Based):
         """Return the same run, with criterion(), value() and pictures of another machine.
 
         Nothing is run: value() is None if the run did not include that machine. machine: the name
-        of a virtual machine that the lab is graded on, or "here". Raises UserError for another
-        name.
+        of a place of the run, such as "here", or of a virtual machine that the lab is graded on.
+        Raises UserError for another name.
         """
         known = list(dict.fromkeys((*(where for where, _ in self.places), *self.lab.machines)))
         if machine not in known:
@@ -106,7 +108,7 @@ class Run(Based):
 
     @property
     def compiler_output(self) -> str:
-        """Return errors and warnings of the compiler and the linker; empty if there are none."""
+        """Return what the build says: errors and warnings; empty if there are none."""
         build = self.evidence.build
         return "\n".join(text for text in (build.message, build.output) if text)
 
@@ -186,7 +188,7 @@ class Run(Based):
     def touch_map(self, *beside: Run, arrays: Sequence[str] | None = None) -> Figure:
         """Draw which thread wrote each page first, and which threads use it.
 
-        It is drawn for `where`; where nothing was traced there for the first place, without
+        It is drawn of `where`; where there is nothing to draw of that, of the first place, without
         `beside`.
 
         Args:
@@ -303,8 +305,8 @@ class Run(Based):
 
     @captioned
     def modelled(self) -> Figure:
-        """Draw what the kernel's pages would cost on the described machine that it was run on.
-        That is modelled from published rates, not timed."""
+        """Draw what the run's pages, placement or launch would cost on a described machine that it
+        was on. That is modelled from published rates, not timed."""
         from numalab.reports.figures import modelled_figure
 
         found = model_all(self.installation, self.lab, self.places)
@@ -414,9 +416,9 @@ def load_run(
     path: Path, label: str, installation: Installation | None = None, lab: Lab | None = None
 ) -> Run:
     """Return the run of a stored record, judged again.
-    installation, lab: left out: the one that this package belongs to, and the lab that the record
-    names. Raises NumalabError where the file can't be read, is no record, or is of a lab that there
-    is not."""
+    installation, lab: left out: find_own_installation(), and the lab that the record names. Raises
+    NumalabError where the file can't be read, is no record, or is of a lab that there is not, and
+    as evidence_of."""
     installation = installation or find_own_installation()
     record = read_record.load_record(path)
     evidence = read_record.evidence_of(record)

@@ -60,7 +60,7 @@ class Sweep(Based):
         rates_gb_s: rates of each setting, one per round, in 10^9 bytes per second, by the bytes
             that the lab's driver counts for a call.
         evidence: the record, with the machine it was measured on.
-        is_whole: whether it ran to its end; False if it was interrupted.
+        is_whole: False if it was interrupted.
         complaint: why the kernel can't be measured, or did not finish; else empty.
     """
 

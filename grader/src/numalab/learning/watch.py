@@ -49,7 +49,7 @@ def read_marks(paths: Iterable[Path]) -> Marks:
 
 
 def changed(earlier: Marks, now: Marks) -> list[Path]:
-    """Return the paths whose file has another content, or was or is missing in one of the two."""
+    """Return the paths of `now` whose file has another content, or is missing in one of the two."""
 
     def digest(marks: Marks, path: Path) -> str | None:
         mark = marks.get(path)

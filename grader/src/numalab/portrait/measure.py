@@ -40,7 +40,7 @@ _NO_MEMORY = (
 
 def is_virtual_machine(cpuinfo: str) -> bool | None:
     """Tell from the text of /proc/cpuinfo whether this is a virtual machine.
-    By x86's flag of hypervisors; None for other processors, which have no such flag."""
+    By x86's flag of hypervisors; None where it lists no flags, as of other processors."""
     for line in cpuinfo.splitlines():
         if line.startswith("flags"):
             return "hypervisor" in line.split()
@@ -48,7 +48,7 @@ def is_virtual_machine(cpuinfo: str) -> bool | None:
 
 
 def rounds_in(first_s: float, target_s: float = TARGET_S) -> int:
-    """Return how many rounds as long as the first fit into a time, the first included.
+    """Return about how many rounds as long as the first fit into a time, the first included.
     Not fewer than LEAST_ROUNDS, nor more than MOST_ROUNDS."""
     return min(max(round(target_s / first_s), LEAST_ROUNDS), MOST_ROUNDS)
 
@@ -78,12 +78,13 @@ def measure(
     progress: Callable[[str], None],
     parts: Collection[Part] | None = None,
 ) -> Portrait:
-    """Build common/probe, and measure this machine's portrait, under the build folder's lock.
+    """Build common/probe, and measure this machine's portrait; the caller holds the build folder's
+    lock.
 
-    rounds: None: as many as fit a minute. parts: None: all. After Ctrl-C, or if a process runs out
-    of memory, the portrait so far is returned, and says so. Raises UserError where memory is short
-    before any run ended, Interrupted (or KeyboardInterrupt, while it builds) likewise, and
-    NumalabError where the probe fails.
+    rounds: None: as many as about fit a minute, LEAST_ROUNDS at least. parts: None: all. After
+    Ctrl-C, or if a process runs out of memory, the portrait so far is returned, and says so. Raises
+    UserError where memory is short before any run ended, Interrupted (or KeyboardInterrupt, while
+    it builds) likewise, and NumalabError where the probe fails or can't be built.
     """
     progress("building")
     build_explorations(installation, [installation.probe.name])

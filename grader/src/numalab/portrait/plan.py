@@ -48,7 +48,8 @@ class ProbeProcess:
         threads_on, memory_on: NUMA nodes by Linux's numbers; -1 for streams, which may use several.
         pus: the PU of each thread.
         size_bytes, pages: the size of the table or of each array, and its pages, SMALL or HUGE.
-        kind: the name of the core's kind; None where cores are alike, or for several threads.
+        kind: the name of the core's kind; None where cores are alike, and for PAIR_STREAMS and
+            streams that are not ALONE.
         placement: of streams: COMPACT, SPREAD, or ALONE for one thread on a core of a kind.
     """
 
@@ -84,7 +85,7 @@ class Plan:
 
 
 def kind_names(node: Json) -> Mapping[int, str]:
-    """Return the name of its core's kind by PU; empty where all cores are of one kind."""
+    """Return the name of its core's kind by PU; empty where several kinds are not known of."""
     kinds = core_kinds(node) or ()
     if len(kinds) < 2:
         return {}
@@ -212,7 +213,8 @@ def largest_table(node: Json, available_bytes: int) -> int:
 def array_bytes(node: Json, threads: int, cores: int, room_bytes: int) -> int:
     """Return the bytes of each of three arrays, whole MiB.
     They are 64 MiB, or four times the last-level caches that `threads` can reach if that is more;
-    but no more than `cores` get through in time, nor than a sixteenth of the memory, room_bytes."""
+    but no more than `cores` get through in time, nor than a sixteenth of the memory, room_bytes,
+    unless that is less than 1 MiB."""
     cache = last_cache(node)
     reached = cache["bytes_each"] * min(cache["count"], threads) if cache else 0
     most = max(2 * LEAST_ARRAY, ARRAY_PER_CORE * cores)
@@ -301,7 +303,7 @@ def _kinds_alone(node: Json, topology: Topology) -> list[tuple[int, str]]:
 
 def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[ProbeProcess]:
     """Yield streams over threads: compact, and spread if several NUMA nodes have PUs.
-    Then one thread on a core of each kind."""
+    Then one thread on a core of each kind, where there are several."""
     compact, spread = compact_pus(topology), spread_pus(topology)
     cores = len(core_pus(topology))
     for threads in thread_counts(topology):

@@ -40,7 +40,8 @@ class Measured:
 
 
 def read_measured(data: Json) -> Measured:
-    """Return the value that json_data() made. Raises KeyError, TypeError or ValueError."""
+    """Return the value that json_data() made. Raises KeyError, TypeError, ValueError or
+    OverflowError."""
     values = tuple(float(value) for value in data["processes"])
     if not values:
         raise ValueError("a value without processes")
@@ -71,8 +72,8 @@ class Curve:
 @dataclass(frozen=True)
 class Pair:
     """Threads on one NUMA node, one per core, and memory on another or the same.
-    latency_ns: of the largest table, None where no run counts; gb_s: 10^9 bytes per second with
-    write-allocate by kernel, empty where no run counts."""
+    latency_ns: of one thread in the largest table, None where no run counts; gb_s: 10^9 bytes per
+    second of all with write-allocate by kernel, empty where no run counts."""
 
     threads_on: int
     memory_on: int
@@ -114,7 +115,7 @@ class Portrait:
         build: compiler, flags and OpenMP runtime of common/probe.
         is_virtual_machine: None where the processor does not report it.
         curve_pages: the pages of curves and latencies of pairs, small or huge.
-        not_measured: sentences on what could not be measured.
+        not_measured: sentences on what could not be measured, or may not be what it seems.
     """
 
     made_at: str

@@ -151,8 +151,8 @@ def _curve_on(portrait: Portrait, pages: str) -> TlbCurve | None:
 
 def parting(small: Sequence[Point], huge: Sequence[Point]) -> int | None:
     """Return the size in bytes from which on latency is higher on small pages than on huge ones.
-    None where they do not differ by more than processes at the largest size. small, huge: points by
-    ascending size."""
+    None where that is not so at the largest size, by more than processes differ. small, huge:
+    points by ascending size."""
     by_size = {point.table_bytes: point.ns.interval for point in huge}
     found = None
     for point in reversed(small):

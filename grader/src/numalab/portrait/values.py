@@ -47,14 +47,16 @@ class Rise:
 
 
 def _is_apart(lower: Point, upper: Point) -> bool:
-    """Tell whether two latencies differ by more than those of processes do."""
+    """Tell whether the second latency is higher than the first, by more than those of processes
+    differ."""
     return lower.ns.interval.high < upper.ns.interval.low
 
 
 def rises_of(points: Sequence[Point]) -> list[Rise]:
     """Return the steps of a curve, from points by ascending size.
-    A step is a rise by a quarter or more that is larger than those before and after it. Only the
-    curve is used, so that hwloc's sizes can be compared with it."""
+    A step is a rise by a quarter or more, and by more than processes differ, that is larger than
+    the one before and no smaller than the one after it. Only the curve is used, so that hwloc's
+    sizes can be compared with it."""
     rises = [
         upper.ns.median / lower.ns.median if _is_apart(lower, upper) else 1.0
         for lower, upper in pairwise(points)
@@ -108,7 +110,8 @@ LEAST_SHARE = 0.98  # of the bytes on the requested NUMA node, and on huge pages
 @dataclass(frozen=True)
 class Occasion:
     """Where and how a portrait was measured.
-    Fields are those of Portrait, of which version is kit_version and probe_description is about."""
+    Fields but ended_by are those of Portrait, of which version is kit_version and probe_description
+    is about."""
 
     made_at: str
     version: str
@@ -122,8 +125,8 @@ class Occasion:
 
 def refusal(process: ProbeProcess, record: Json, numa_nodes: int) -> str | None:
     """Return why a run does not count, as a clause; None where it counts.
-    It does not if threads or pages were not where they should be; the program itself checks numbers
-    of threads and sizes. numa_nodes: the number of those with memory."""
+    It does not if threads or pages were not where they should be, or pages are not huge; numbers of
+    threads and sizes were checked as it was read. numa_nodes: the number of those with memory."""
     if record["thread_pus"] != list(process.pus):
         return "threads ran on other PUs than they were bound to"
     share = record["memory_node_share"]
