@@ -92,9 +92,9 @@ def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
 
 
 def write_archive(root: Path, target: Path) -> None:
-    """Write the archive of what is committed in a clone; the same git writes the same bytes. target:
-    its name ends with one of KINDS. Raises UserError where it does not or files differ from what is
-    committed, NumalabError and OSError."""
+    """Write the archive of what is committed in a clone; the same git writes the same bytes.
+    target: its name ends with one of KINDS. Raises UserError where it does not or files differ from
+    what is committed, NumalabError and OSError."""
     if not target.name.endswith(KINDS):
         raise UserError(f"{target}: an archive's name ends in {', '.join(KINDS)}")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")

@@ -93,7 +93,7 @@ def is_full(place: RoomNeeded) -> bool:
 
 def shortage(*more: RoomNeeded) -> str:
     """Return sentences on the first folder that lacks room and what to do; empty where none is
-    known to lack it. more: is checked besides temporary files and shared memory, and before them."""
+    known to lack it. more: is checked before temporary files and shared memory."""
     for place in (*more, temporary_place(), shared_memory_place()):
         if is_full(place):
             needed = bytes_allowed(place.bytes)

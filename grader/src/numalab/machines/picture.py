@@ -149,7 +149,7 @@ def _pu_lines(node: NumaNode, columns: int, collapse: bool) -> list[str]:
 
 
 def _memory_lines(node: NumaNode) -> list[str]:
-    """Return the lines on kind and cache of a NUMA node's memory; the size is in the border."""
+    """Return the lines on kind and cache of a NUMA node's memory; the size is _title's."""
     lines = [node.memory_kind] if node.memory_kind else []
     if node.memory_side_cache_mb is not None:
         lines.append(f"cache {node.memory_side_cache_mb} MiB")

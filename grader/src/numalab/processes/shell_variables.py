@@ -206,7 +206,7 @@ def launcher_exclusions() -> list[str]:
 def launcher_environment() -> dict[str, str]:
     """Return the environment of mpiexec, mpirun and srun with the user's own program (./numalab
     launch), without what steers topology or placement. It keeps all else that is the program's:
-    tools, allocators, OMP_SCHEDULE, its Python; and SLURM_*, by which ranks are started in a job."""
+    tools, allocators, OMP_SCHEDULE, its Python; and SLURM_*, by which ranks are started."""
     return _less(frozenset({"topology", "placement"}), _users())
 
 
