@@ -128,7 +128,7 @@ class LockFile:
         self._file.flush()
 
     def _use_stand_in(self, error: NoLocks) -> None:
-        """Lock the stand-in from now on, or nothing where that has no locks either."""
+        """Lock the stand-in from now on, or nothing where that can't be locked either."""
         if self.lacks:
             self.is_held_locally = False
             return

@@ -44,7 +44,8 @@ class Prefix:
 
     @property
     def mark(self) -> Path:
-        """The file that exists during an installation, and after one that was interrupted."""
+        """The file that exists during an installation, and after one that did not come to its
+        end."""
         return self.root / ".installing"
 
     @property

@@ -96,8 +96,9 @@ class NumaNode:
         return self.package if core.package is None else core.package
 
     def part_in(self, package: int) -> NumaNode:
-        """Return the NUMA node with only its cores in a package, as one of that package. Only the
-        part in the first of its packages has its memory's size, kind and cache."""
+        """Return the NUMA node with only its cores in a package, as one of that package; itself
+        where all are in that. Only the part in the first of its packages has its memory's size,
+        kind and cache."""
         if self.packages == (package,):
             return self
         part = self

@@ -95,7 +95,7 @@ class Table:
     Attributes:
         file: the file that it is in.
         place: keys and indices that lead to it.
-        values: its keys and values as tomllib returns them.
+        values: its keys and values.
     """
 
     def __init__(
