@@ -1,4 +1,4 @@
-"""The kernels of solutions as objects: all that a student copy has of their code.
+"""The kernels of solutions as objects, the form in which a student copy has their code.
 
 They are compiled as in any build, by gcc and gfortran, once for each x86-64 level that kernels are
 compiled for by default (NUMALAB_KERNEL_ARCHITECTURE), so that a student's kernel and the solution

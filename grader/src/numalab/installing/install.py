@@ -1,5 +1,5 @@
-"""Install numalab below a prefix: its files, a Python environment, the Linux kernel of virtual
-machines, a command and modulefiles.
+"""Install numalab below a prefix: its files, a Python environment, a Linux kernel for virtual
+machines if there is one, a command and modulefiles.
 
 Users share no build: CMake's folders can't be moved. There is one build in a temporary folder, so
 that missing programs are reported to the administrator. An installation is complete once its record

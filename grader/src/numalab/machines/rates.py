@@ -30,8 +30,7 @@ class PublishedRate:
         source, how: where it is from, and how it follows from that.
         distance: of a core or link, from the core or the threads to the memory, as in the SLIT;
             None: each that has no rate of its own.
-        memory_kind: a controller's, on machines with memory of several kinds; empty: each that has
-            no rate of its own.
+        memory_kind: a controller's; empty: each that has no rate of its own.
     """
 
     resource: Resource

@@ -11,8 +11,8 @@
 
 Nodes are named node1, node2 and so on; their addresses are 10.0.0.1 and so on, on eth0. They know
 each other's Ethernet addresses and speak no IPv6, so no ARP and no neighbour discovery crosses a
-link. mpiexec on node1 starts the ranks of other nodes over the link itself
-(mpi_environment), which adds some kilobytes.
+link. mpiexec on node1 starts the ranks of other nodes over the link itself (mpi_environment), which
+adds some kilobytes.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from numalab.virtual.network import Node
 from numalab.virtual.qemu_process import GuestFailed, memory_file
 
 ANSWER_LIMIT_S = 30.0
-QUIET_MS = 100  # after so long without a frame, all that a job has sent has crossed
+QUIET_MS = 100  # after so long without a frame all counts as crossed
 QUIET_LIMIT_S = 10.0
 # For frames that a card has sent and the relay has not read yet, or the other way round: some ten,
 # so that few wait where they are not counted.

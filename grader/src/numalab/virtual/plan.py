@@ -26,8 +26,9 @@ MEMORY_STEP_MIB = 32
 QEMU_MEMORY_MIB = 300  # of QEMU itself, with its translated code
 MOST_MEMORY_SHARE = 0.8  # of this machine's free memory
 
-# The most PUs of guests for each core of this machine. Under emulation each PU takes time to boot,
-# and threads share the cores; under KVM they only share them.
+# The most PUs of guests for each core of this machine, where options and LEAST_CORES_PER_NODE allow
+# it. Under emulation each PU takes time to boot, and threads share the cores; under KVM they only
+# share them.
 PUS_PER_CORE: dict[qemu.Accelerator, int] = {"tcg": 4, "kvm": 16}
 LEAST_CORES_PER_NODE = 2  # so that a NUMA node is more than one core
 

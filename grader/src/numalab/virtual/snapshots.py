@@ -20,7 +20,7 @@ from pathlib import Path
 FORMAT = "0.1.0"
 MOST_BYTES = 10**9
 _NEW = ".new-"  # the prefix of a file that is still being written, where it has to have a name
-_LEFT_S = 3600  # age at which such a file is left over from a process that has ended
+_LEFT_S = 3600  # age from which on such a file counts as left over
 
 
 def key_of(parts: Sequence[str]) -> str:
