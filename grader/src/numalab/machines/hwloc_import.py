@@ -293,8 +293,7 @@ def _architecture(export: HwlocExport) -> tuple[list[str], list[str]]:
 
 
 def _short_model(model: str) -> str:
-    """Return a processor's name without marks, frequency and number of cores: "Intel Xeon X5550".
-    """
+    """Return a processor's name without what most names have besides: "Intel Xeon X5550"."""
     return " ".join(_NAME_NOISE.sub(" ", model).split())
 
 

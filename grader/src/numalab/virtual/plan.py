@@ -112,8 +112,7 @@ def largest_with(
 
 
 def free_memory_mib() -> int:
-    """Return the memory that Linux reports as available, 0 where it reports none. Raises OSError.
-    """
+    """Return the memory that Linux reports as available; 0: it reports none. Raises OSError."""
     for text in Path("/proc/meminfo").read_text().splitlines():
         if text.startswith("MemAvailable:"):
             return int(text.split()[1]) // 1024
