@@ -3,9 +3,9 @@ overwrites none of the files that students edit.
 
     .venv/bin/python -m numalab.editions.release numalab-0.2.0.tar.gz
 
-These are in a folder of their own (installation.RELEASED), and the first
-command after unpacking copies them into labs/ where they are missing (common/setup/unpacked.sh). A
-student copy has the same layout.
+These are in a folder of their own (installation.RELEASED), and the first command after unpacking
+copies them into labs/ where they are missing (common/setup/unpacked.sh). A student copy has the
+same layout.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Write a student copy, which is numalab's files and what grading needs of solutions, or a
-variant's pack; both are searched for lines of solutions."""
+"""Write a student copy, which is numalab's files but for instructors' and what grading needs of
+solutions, or a variant's pack; both are searched for lines of solutions."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class Machine:
 
     @property
     def memory_kinds(self) -> tuple[str, ...]:
-        """All kinds of memory in the order of the NUMA nodes; empty for one that is not given."""
+        """All kinds of memory in the order of the NUMA nodes; an empty text where none is given."""
         return tuple(dict.fromkeys(node.memory_kind for node in self.numa_nodes))
 
     @property

@@ -68,8 +68,8 @@ def _numa_node(table: Table, number: int) -> NumaNode:
 
 
 def _kind(table: Table, key: str) -> str:
-    """Return the text of a key, empty where it is missing. Refuses one of more than LONGEST_KIND
-    characters."""
+    """Return the text of a key, empty where it is missing. Refuses one of several lines or of more
+    than LONGEST_KIND characters."""
     if key not in table:
         return ""
     text = table.text(key)

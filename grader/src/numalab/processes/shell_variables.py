@@ -6,8 +6,8 @@ What numalab sets for them itself is added by the caller.
 
 Most others get the user's environment without the rows of LEFT_OUT that would steer them: CMake,
 compilers, launchers of the user's own programs, Slurm's commands. A list of what they need would
-never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*,
-ONEAPI_ROOT, NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
+never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*, ONEAPI_ROOT,
+NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
 COMPILER_PATH, GCC_EXEC_PREFIX, PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences
 (LM_LICENSE_FILE), proxies, CCACHE_DIR.
 
