@@ -22,7 +22,7 @@ class ActiveProcess:
 
     Attributes:
         busy: the PUs that it used on average; 1.5 is the time of one and a half PUs.
-        owner: its user's name.
+        owner: its user's name, or number in words where there is none.
         is_ours: its user is the one who runs numalab, and is not root, whose processes are also the
             services of the system.
     """
@@ -43,7 +43,8 @@ class CurrentLoad:
         busy: how many of them worked on average.
         stolen, stolen_since_start: share [0..1] of their time that is steal time, now and since
             this machine was started.
-        processes: the most active that are visible, without this one; at most SHOWN.
+        processes: the most active that are visible, without this one, from MIN_ACTIVE_PUS on; at
+            most SHOWN.
     """
 
     pus: int
@@ -68,7 +69,7 @@ class _Ticks:
 
 def _ticks(root: Path) -> _Ticks | None:
     """Read the line `cpu` of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; the
-    rest is part of the first two (proc(5)). Return None where it can't be read."""
+    rest is part of the first two (proc(5)). Return None where it can't be read or lacks some."""
     try:
         lines = (root / "proc/stat").read_text(encoding="ascii").splitlines()
         first = next(line for line in lines if line.startswith("cpu "))
@@ -114,8 +115,8 @@ def _user_name(uid: int) -> str:
 def measure_load(
     root: Path = Path("/"), wait: Callable[[], None] = lambda: time.sleep(INTERVAL_S)
 ) -> CurrentLoad | None:
-    """Return the load while wait() runs; None where /proc/stat can't be read. root: the folder that
-    holds proc."""
+    """Return the load while wait() runs; None where /proc/stat can't be read or counts no time
+    meanwhile. root: the folder that holds proc."""
     earlier = _processes(root)
     start = _ticks(root)
     wait()

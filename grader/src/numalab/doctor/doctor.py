@@ -105,8 +105,8 @@ def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
 def examine(
     node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
-    """Return all findings about a machine, by theme. node: what describe_node reports; load: None:
-    it can't be measured."""
+    """Return findings on what a machine has and allows, and on what disturbs times, by theme. node:
+    what describe_node reports; load: None: it can't be measured."""
     findings = _topology(node, labs)
     findings.append(
         Finding(
@@ -166,7 +166,8 @@ def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
 
 def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
     """Return the names of the criteria that are judged by evidence, are not gradable on this
-    machine and may be on a virtual one; none where no criterion of correctness is gradable here."""
+    machine and may be on a virtual one; none where no criterion of correctness is gradable here or
+    MPI is missing."""
     if lab.calls_mpi and not has_mpi:
         return []
     can, cannot = gradable(node, lab)

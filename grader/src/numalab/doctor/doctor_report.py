@@ -1,4 +1,4 @@
-"""What ./numalab doctor prints and writes."""
+"""What ./numalab doctor prints and writes, but for noise (noise_report.py)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def doctor_json(
     labs: Sequence[Lab],
     has_mpi: bool,
 ) -> dict[str, Any]:
-    """Return all that is known, for other programs."""
+    """Return report, facts, load, findings and gradable criteria as JSON, for other programs."""
     return {
         "schema": 1,
         "node": node,

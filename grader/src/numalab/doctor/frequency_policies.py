@@ -1,8 +1,8 @@
 """Linux's frequency policies and their statistics, read from /sys of a machine or a recorded tree.
 
-A policy has the PUs whose clock changes together. What can't be read is None, and the file is named
-if it exists. For files, units and tables see Linux's admin-guide/pm/cpufreq.rst and
-cpu-freq/cpufreq-stats.rst.
+A policy has the PUs whose clock changes together. What is missing, empty or unreadable is None; a
+file that exists and can't be read or understood is named. For files, units and tables see Linux's
+admin-guide/pm/cpufreq.rst and cpu-freq/cpufreq-stats.rst.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Sampling:
 
     Attributes:
         rate_us: time between two samples of the load.
-        up_threshold: load in percent from which on the frequency goes up.
+        up_threshold: load in percent above which the frequency goes up.
     """
 
     rate_us: int | None
@@ -46,7 +46,7 @@ class FrequencyPolicy:
         limits_khz: the lowest and the highest frequency that the governor may choose.
         hardware_khz: the lowest and the highest that the hardware has.
         latency_ns: of a transition; None: the driver does not report it, either.
-        sampling: None: the governor takes no samples of the load.
+        sampling: None: the governor is neither ondemand nor conservative, or not known.
         has_stats: whether there is a folder of statistics.
         ticks: time at each frequency in kHz, in units of 10 ms.
         transitions: their number by the frequencies in kHz before and after; none that is 0.
@@ -160,8 +160,8 @@ def _latency(text: str) -> int | None:
 
 
 def _sampling(reader: _Reader, governor: str | None, shared: Path) -> Sampling | None:
-    """Return a governor's settings, the policy's own or else those of all policies; None for a
-    governor without samples. shared: the folder of the latter."""
+    """Return a governor's settings, the policy's own or else those of all policies; None for
+    another governor than ondemand and conservative. shared: the folder of the latter."""
     if governor not in ("ondemand", "conservative"):
         return None
     of_all = _Reader(shared)

@@ -1,5 +1,5 @@
-"""Frequency policies in words, and what they mean for measurements. Pure functions from policies to
-lines of at most 80 columns."""
+"""Frequency policies in words, for 80 columns, and what they mean for measurements. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _pu_words(policies: Sequence[FrequencyPolicy]) -> str:
 
 
 def _settings(policy: FrequencyPolicy) -> FrequencyPolicy:
-    """Return the policy without name, PUs and statistics, by which alike policies are found."""
+    """Return the policy without name, PUs, statistics and bad files: policies are alike by that."""
     return replace(
         policy, name="", pus=None, has_stats=False, ticks=None, transitions=None, total=None,
         bad=(),

@@ -1,5 +1,5 @@
-"""Facts about a machine that matter to times and that describe_node does not report, read from
-/proc and /sys. What can't be read is None: unknown, not absent."""
+"""Facts about a machine that matter to times and that describe_node mostly does not report, read
+from /proc and /sys. What can't be read is unknown, not absent."""
 
 from __future__ import annotations
 
@@ -43,10 +43,11 @@ class NodeFacts:
         defrag: Linux's mode of making room for huge pages.
         smt: whether a core has several PUs online.
         allowed: the PUs that this process may use.
-        isolated, nohz_full: the PUs that Linux keeps free of other processes, and of its ticks.
+        isolated, nohz_full: the PUs that Linux keeps free of other processes, and of its ticks,
+            which a Linux without such a file does for none.
         clock_sources: those that Linux could use; empty: unknown.
         is_virtual: whether this is a virtual machine.
-        product: its name by the firmware.
+        product: its vendor and name by the firmware.
         groups: the limits of control groups.
     """
 

@@ -1,7 +1,7 @@
 """How long judging by time takes on this machine, and how often it ends undecided: forecasts from a
 few rounds of numalab's own programs. Pure functions.
 
-Each round gives a margin: the natural logarithm of how many times faster a process was than a
+Each round gives a pair of margins: natural logarithms of how many times faster a process was than a
 criterion requires. A positive one supports the claim. The margins of a few rounds give the chance
 that the next round's is positive, and from that, by the judge's own stopping rule, follows how many
 rounds it will take. Nothing is simulated: the probabilities of all courses are added up.
@@ -18,7 +18,7 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, TimedRound
 from numalab.judging.sequential import Thresholds, e_value
 from numalab.judging.timing_claims import LEAST_HANDOUT_RATIO, best_s, speedup_passes_below_s
 
-MIN_REPLICATES = 3  # from fewer rounds their scatter can't be estimated
+MIN_REPLICATES = 3  # from fewer rounds nothing is forecast
 
 
 def student_t(t: float, freedom: int) -> float:
@@ -87,7 +87,8 @@ def course(chance: float, levels: Thresholds, most: int) -> Course:
 
 def most_within(replicate_s: float, least: int, most: int, budget_s: float) -> int:
     """Return the rounds after which a grading ends undecided: it takes them until the budget is
-    used up, or, before it has the least number, three times the budget. replicate_s: of a round."""
+    used up, or, before it has the least number, three times the budget; at most `most`.
+    replicate_s: of a round."""
     for count in range(1, most):
         if count * replicate_s > budget_s * (1 if count >= least else 3):
             return count

@@ -1,4 +1,4 @@
-"""Measure how far two runs of the same program differ on this machine, lab by lab, in rounds as a
+"""Measure how far two runs of the same program differ on this machine, for each lab, in rounds as a
 grading takes them."""
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class TimedTogether:
 
     @property
     def replicate_s(self) -> float:
-        """The mean time of a round, of which there is one at least. A grading's takes as long,
-        since the solution's second process is in the place of the hand-in's."""
+        """The mean time of a round, of which there is one at least. A grading's takes about
+        as long, since the solution's second process is in the place of the hand-in's."""
         return statistics.fmean(self.seconds)
 
     def forecast(self, criterion: Criterion) -> Forecast | None:
@@ -100,7 +100,8 @@ class TimedTogether:
 
 @dataclass(frozen=True)
 class NotTimed:
-    """A criterion that is judged by time, but not gradable here, or compares no programs."""
+    """A criterion that is judged by time, but not gradable here, or not by programs that are timed
+    together."""
 
     lab: Lab
     criterion: Criterion
@@ -109,7 +110,8 @@ class NotTimed:
 
 @dataclass(frozen=True)
 class Noise:
-    """The result of measure_noise. measured_s: without building; interrupted: by Ctrl-C."""
+    """The result of measure_noise. measured_s: without building, unless that was interrupted;
+    interrupted: by Ctrl-C or another request to stop."""
 
     timings: tuple[TimedTogether, ...]
     not_timed: tuple[NotTimed, ...]
@@ -124,7 +126,8 @@ class Noise:
 
 
 def _why_not(grading: Grading, criterion: Criterion) -> str:
-    """Return why a criterion is not gradable here, without the full stop."""
+    """Return the reason in the verdict on a criterion, such as why it is not gradable here, without
+    the full stop."""
     criteria = judge.judge(grading.lab, grading.evidence).criteria
     return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
 
@@ -192,7 +195,7 @@ def _next(timings: Sequence[TimedTogether], left_s: float) -> TimedTogether | No
 
 
 def _build(installation: Installation, timings: Sequence[TimedTogether]) -> None:
-    """Build the programs of all roles, and the monitors. Raises NumalabError."""
+    """Build the programs of all roles, and the monitors. Raises as build_targets."""
     programs = {t.grading.program(role).name for t in timings for role in t.roles}
     build_targets(
         installation, sorted(programs | {installation.monitor(t.lab.name).name for t in timings})
@@ -208,7 +211,7 @@ def measure_noise(
 ) -> Noise:
     """Time programs of labs for about budget_s, longer where MIN_REPLICATES rounds of each take
     longer. They are built first. After Ctrl-C, what has been measured so far is returned. Raises
-    NumalabError where something can't be built.
+    UserError, NumalabError and OSError.
 
     node: what describe_node reports.
     """

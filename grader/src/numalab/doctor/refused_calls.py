@@ -35,7 +35,8 @@ class Call:
 
 
 def _loss_concerns(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
-    """Return a function from labs to the criteria that are not gradable without a call."""
+    """Return a function from labs to the criteria that are not gradable without a call, but for
+    those on answers."""
     lost = next(lost for lost in LOSSES if lost.probe == probe)
     return lambda labs: concerned(labs, lambda lab, c: not judges_answers(c) and lost.loses(lab, c))
 
@@ -132,7 +133,7 @@ CALLS = (
 
 
 def refused_calls(node: Json, labs: Sequence[Lab]) -> list[Finding]:
-    """Return a finding for each call that was tried. node: what describe_node reports."""
+    """Return a finding for each of CALLS that was tried. node: what describe_node reports."""
     return [_finding(call, node, labs) for call in CALLS if call.probe in node["evidence"]]
 
 

@@ -1,6 +1,6 @@
 """Student copies: numalab with solutions as objects and compressed texts, so that verdicts are the
-same and no line of a solution can be read by browsing. Also packs of variants for them, and the
-archive of a release.
+same and solutions can't be read by browsing. Also packs of variants for them, and the archive of a
+release.
 
 Imported by `commands` alone: edition, variant.
 """

@@ -1,8 +1,8 @@
-"""The kernels of solutions as objects: all that a student copy has of their code.
+"""The kernels of solutions as objects, the form in which a student copy has their code.
 
 They are compiled as in any build, by gcc and gfortran, once for each x86-64 level that kernels are
-compiled for (NUMALAB_KERNEL_ARCHITECTURE), so that on any machine a student's kernel and the
-solution are of one level. Debug information, which has paths, lines and names, is stripped.
+compiled for by default (NUMALAB_KERNEL_ARCHITECTURE), so that a student's kernel and the solution
+are of one level. Debug information, which has paths, lines and names, is stripped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def make_objects(
 ) -> Compiled:
     """Write the objects of the solutions of labs at each level, target/NN_name/objects/LEVEL/KIND.o
     (AddLab.cmake has the kinds), and return what compiled them. levels: one at least. Raises
-    UserError where ThreadSanitizer or MPI is missing, NumalabError and OSError."""
+    UserError, also where ThreadSanitizer or the MPI that a lab calls is missing, NumalabError and
+    OSError."""
     compiled = None
     for level in levels:
         with tempfile.TemporaryDirectory(prefix="numalab-edition-") as folder:

@@ -1,11 +1,11 @@
 """The archive of a release: what is committed, laid out so that unpacking it over an earlier copy
-overwrites no work.
+overwrites none of the files that students edit.
 
     .venv/bin/python -m numalab.editions.release numalab-0.2.0.tar.gz
 
-The files that students edit are in a folder of their own (installation.RELEASED), and the first
-command after unpacking copies them into labs/ where they are missing (common/setup/unpacked.sh). A
-student copy has the same layout.
+These are in a folder of their own (installation.RELEASED), and the first command after unpacking
+copies them into labs/ where they are missing (common/setup/unpacked.sh). A student copy has the
+same layout.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numalab.labs.kernel_names import edited_names
 from numalab.processes import shell_variables, starting
 
 UNPACKED = ".unpacked"  # the file that an unpacked copy has until its first command
-GONE = "common/setup/gone.txt"  # of files that earlier releases had, a path per line
+GONE = "common/setup/gone.txt"  # of files that earlier commits had, a path per line
 KINDS = (".tar.gz", ".tar", ".zip")
 # Made by working in a copy, even where an earlier release had files there.
 _USER_PATHS = ("build/*", "notebooks/*", "variants/*", "labs/*/explanation.txt")
@@ -47,8 +47,8 @@ def _git(root: Path, *words: str | Path, **more: str) -> str:
 
 
 def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
-    """Return the paths, from the root and sorted, of files that earlier commits had and this one
-    has not; none of _USER_PATHS. Raises NumalabError where there is no history."""
+    """Return the paths, from the root and sorted, of files that earlier commits added and this one
+    has not; none of _USER_PATHS. Raises NumalabError, as where there is no history."""
     log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", commit)
     now = set(_git(root, "ls-tree", "-r", "--name-only", commit).splitlines())
     gone = sorted(set(filter(None, log.splitlines())) - now)
@@ -56,12 +56,12 @@ def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
 
 
 def known_gone_paths(root: Path) -> list[str]:
-    """Return gone_paths of a clone; for an unpacked copy those in its GONE."""
+    """Return gone_paths of a clone; where there is no clone or git fails, the paths in GONE."""
     try:
         top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
         if Path(top).resolve() == root.resolve():
             return gone_paths(root)
-    except NumalabError:  # no clone, or one without commits
+    except NumalabError:  # no clone, one without commits, or no git
         pass
     return (read_text(root / GONE) or "").splitlines()
 
@@ -92,9 +92,9 @@ def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
 
 
 def write_archive(root: Path, target: Path) -> None:
-    """Write the archive of what is committed in a clone, the same bytes each time. target: its name
-    ends with one of KINDS. Raises UserError where it does not or files differ from what is
-    committed, NumalabError and OSError."""
+    """Write the archive of what is committed in a clone; the same git writes the same bytes.
+    target: its name ends with one of KINDS. Raises UserError where it does not or files differ from
+    what is committed, NumalabError and OSError."""
     if not target.name.endswith(KINDS):
         raise UserError(f"{target}: an archive's name ends in {', '.join(KINDS)}")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
@@ -118,8 +118,8 @@ def write_archive(root: Path, target: Path) -> None:
 
 
 def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Path) -> str:
-    """Return git's name of the tree of a release. scratch: a folder for files that this needs.
-    Raises NumalabError and OSError."""
+    """Store the tree of a release in the clone, and return git's name of it. scratch: a folder for
+    files that this needs. Raises NumalabError and OSError."""
     index = {"GIT_INDEX_FILE": str(scratch / "index")}
     _git(root, "read-tree", "HEAD", **index)
     for place, given in moved.items():
@@ -143,7 +143,7 @@ def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Pa
 
 def main(words: Sequence[str]) -> int:
     """Write the archive that the command line names, of NUMALAB_ROOT or the clone that this file is
-    in; return the exit code."""
+    in; return the exit code. Raises OSError."""
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[4])
     if len(words) != 1:
         print("usage: python -m numalab.editions.release FILE.tar.gz", file=sys.stderr)

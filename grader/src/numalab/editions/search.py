@@ -1,6 +1,6 @@
-"""Search a tree for lines of solutions: a student copy is complete only if there are none.
+"""Search a tree for lines of solutions: a student copy is written only if there are none.
 
-A line of a solution has at least SHORTEST characters, with runs of blanks made one, is in any file
+A line of a solution has at least SHORTEST characters, in the form of plain_lines, is in any file
 of solutions/NN_name/ (kernels, texts, answers, published figures, wrong submissions, templates),
 and not in the lab's starting code or contract. The bytes of every file are searched, those of
 objects, too. exceptions.toml has the lines that may be elsewhere, with the reasons.
@@ -55,7 +55,8 @@ class Leak:
 
 
 def plain_lines(content: bytes) -> list[str]:
-    """Return the lines of any bytes, with runs of blanks made one and zero bytes as line ends."""
+    """Return the lines of any bytes, with runs of blanks made one, none at the ends, and
+    zero bytes as line ends."""
     text = content.decode("utf-8", "replace").replace("\0", "\n")
     return [" ".join(line.split()) for line in text.splitlines()]
 
@@ -88,7 +89,8 @@ def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
 def leaks_in(
     content: bytes, file: str, secrets: Iterable[Secret], exceptions: Sequence[Exception_]
 ) -> Iterator[Leak]:
-    """Yield the lines of solutions in a file's content. file: its path from the root."""
+    """Yield the lines of solutions in a file's content, but for exceptions. file: its path from the
+    root."""
     text = "\n".join(plain_lines(content))
     for secret in secrets:
         for line, source in secret.lines.items():
@@ -99,7 +101,8 @@ def leaks_in(
 def search(
     tree: Path, secrets: Sequence[Secret], exceptions: Sequence[Exception_]
 ) -> Iterator[Leak]:
-    """Yield the lines of solutions in all files of a tree, sorted by path. Raises OSError."""
+    """Yield the lines of solutions in all files of a tree, sorted by path, but for exceptions.
+    Raises OSError."""
     for path in sorted(tree.rglob("*")):
         if path.is_file():
             file = path.relative_to(tree).as_posix()

@@ -1,5 +1,5 @@
-"""Write a student copy, which is numalab's files and what grading needs of solutions; then search
-it for lines of solutions."""
+"""Write a student copy, which is numalab's files but for instructors' and what grading needs of
+solutions, or a variant's pack; both are searched for lines of solutions."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _HINT = re.compile(r"^---\s*\n", re.MULTILINE)
 
 
 def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
-    """Yield the files, as paths from the root, that a student copy of these labs has unchanged, but
-    for hints, which are shortened. What it has of solutions is made (objects.py,
-    labs/solution_files.py)."""
+    """Yield the files, as paths from the root, that are copied to a student copy of these labs.
+    There hints are shortened, what students edit is moved (release.py), and what it has of
+    solutions is made (objects.py, labs/solution_files.py)."""
     for path in numalab_files(root):
         is_of_lab = path.parts[0] == "labs" and len(path.parts) > 2
         if is_of_lab and path.parts[1] not in labs:
@@ -79,7 +79,8 @@ _MOST_LISTED = 8
 
 
 def check_target(target: Path) -> None:
-    """Raise UserError unless target is an empty folder, or is missing and its parent is there."""
+    """Raise UserError unless target is an empty folder, or is missing and its parent is there.
+    Raises OSError where it can't be read."""
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise UserError(f"{target} is no folder; name one that is new or empty")
     if target.is_dir() and any(target.iterdir()):
@@ -92,7 +93,7 @@ def write_edition(
     installation: Installation, labs: Sequence[Lab], target: Path, progress: StepReport
 ) -> int:
     """Write a student copy of these labs, complete or not at all; return how many files it has.
-    Raises UserError and NumalabError."""
+    Raises UserError, NumalabError, and OSError where the target can't be read."""
     check_target(target)
     try:
         with _whole(target) as partial:
@@ -177,7 +178,7 @@ def _plain_text(path: Path) -> str:
 
 
 def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
-    """Raise NumalabError where a line of a solution is in the tree, and OSError."""
+    """Raise NumalabError where the search finds a line of a solution in the tree, and OSError."""
     secrets: list[Secret] = [secret_of(installation.root, lab) for lab in labs]
     leaks = list(search(tree, secrets, read_exceptions()))
     if not leaks:
@@ -197,8 +198,8 @@ def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
 
 
 def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
-    """Return the lines that are handed in of the solution of the lab of which this is a variant;
-    without those in the variant's contract."""
+    """Return the lines of the solution of the lab of which this is a variant whose file, as Secret
+    has it, is one that is handed in; without those in the variant's contract."""
     root = made.origin or made.root
     of_lab = load_lab(root / "labs" / lab_of_variant(lab.name))
     answers = {*KERNEL_FILES.values(), *(file.name for file in of_lab.files)}
@@ -211,8 +212,8 @@ def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
 
 
 def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport) -> None:
-    """Write the pack of a variant to a file; nothing where that would show a line of its solution
-    or of its lab's. made: the variant's installation. Raises UserError and NumalabError."""
+    """Write the pack of a variant to a file, unless a search finds lines of its solution or of its
+    lab's. made: the variant's installation. Raises UserError, and NumalabError, also for these."""
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)

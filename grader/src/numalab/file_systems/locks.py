@@ -1,8 +1,8 @@
 """Locks on files (flock(2)), also where a file system has none.
 
 NFS without its lock daemon and Lustre mounted without `flock` refuse every lock, which is not the
-same as a lock that another process holds. A file on this machine is locked instead, which excludes
-processes of this machine, and a warning says that those of other machines are not excluded.
+same as a lock that another process holds. LockFile then locks a file on this machine, if it can,
+which excludes this user's processes on this machine; its warning says which are not excluded.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _NODES_OWN = (Path("/dev/shm"), Path("/tmp"))
 
 
 class NoLocks(OSError):
-    """A file system has no locks."""
+    """A file can't be locked, mostly since its file system has no locks."""
 
 
 def lock_file(file: int | IO[str], how: int) -> bool:
     """Lock an open file. how: LOCK_EX or LOCK_SH, with LOCK_NB not to wait, as for flock(2).
-    Return False where another process holds the lock and LOCK_NB is given. Raises NoLocks where the
-    file system has none."""
+    Return False where the lock is held elsewhere and LOCK_NB is given. Raises NoLocks where
+    flock(2) fails otherwise, as on a file system without locks."""
     try:
         fcntl.flock(file, how)
     except BlockingIOError:
@@ -54,9 +54,9 @@ def has_record_locks(path: Path) -> bool:
 
 
 def stand_in(path: Path) -> Path:
-    """Return the file on this machine that is locked in place of `path`, the same for all links to
-    that. It need not exist; its folder does, and only this user can write to it. Raises OSError
-    where no such folder can be made."""
+    """Return the file on this machine that is locked in place of `path`, the same for all symbolic
+    links to that, and make its folder. The file need not exist; only this user can write to the
+    folder. Raises OSError where there can be no such folder."""
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
     complaint = OSError(0, "no folder for a lock")
     for above in _NODES_OWN:
@@ -79,9 +79,9 @@ class LockFile:
 
     Attributes:
         path: the file.
-        lacks: why its file system has no locks; empty where it has.
-        is_held_locally: processes of this machine exclude each other: by the file, or by its
-            stand-in where `lacks` is not empty.
+        lacks: why its file system refused a lock; empty: it refused none so far.
+        is_held_locally: this user's processes on this machine can exclude each other: by the file,
+            or by its stand-in where `lacks` is not empty.
 
     Raises:
         OSError: it can't be opened.
@@ -105,7 +105,7 @@ class LockFile:
         self._file.close()
 
     def try_lock(self, how: int = fcntl.LOCK_EX) -> bool:
-        """Lock without waiting. Return False where another process holds the lock; True also where
+        """Lock without waiting. Return False where the lock is held elsewhere; True also where
         nothing can be locked (is_held_locally)."""
         return self._do(how | fcntl.LOCK_NB)
 
@@ -128,7 +128,7 @@ class LockFile:
         self._file.flush()
 
     def _use_stand_in(self, error: NoLocks) -> None:
-        """Lock the stand-in from now on, or nothing where that has no locks either."""
+        """Lock the stand-in from now on, or nothing where that can't be locked either."""
         if self.lacks:
             self.is_held_locally = False
             return
@@ -143,7 +143,8 @@ class LockFile:
 
     @property
     def warning(self) -> str:
-        """Return a sentence on processes that are not excluded; empty where all are."""
+        """Return a sentence on processes that are not excluded; empty as long as the file system
+        refused no lock."""
         if not self.lacks:
             return ""
         whom = "commands on other nodes are" if self.is_held_locally else "a second command is"

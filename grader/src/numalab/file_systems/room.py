@@ -1,8 +1,8 @@
 """Find out whether a file system has room left: on a full one programs often don't say so.
 
 A compiler's messages get lost, and a library that maps a file into memory ends by SIGBUS. So a file
-is reserved in each folder that numalab's programs write to, and removed again, which also fails
-where a quota or the inodes are used up.
+is reserved in a folder that programs write to, and removed again, which also fails where a quota or
+the inodes are used up.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class RoomNeeded:
 
 
 def temporary_place() -> RoomNeeded:
-    """Return the room for temporary files in TMPDIR or /tmp; compilers and ThreadSanitizer need
-    less."""
+    """Return the room for temporary files in TMPDIR or /tmp."""
     named = os.environ.get("TMPDIR")
     remedy = "Remove what is not needed there, or set TMPDIR to a folder with room."
     folder = Path(named or "/tmp")
@@ -39,8 +38,7 @@ def temporary_place() -> RoomNeeded:
 
 
 def shared_memory_place(needed_bytes: int = MIB) -> RoomNeeded:
-    """Return the room in /dev/shm, of which OpenMP's library maps a page in each program, and MPI's
-    maps more."""
+    """Return the room in /dev/shm, where libraries of OpenMP and MPI may map files."""
     return RoomNeeded(
         Path("/dev/shm"), needed_bytes, "/dev/shm, the memory that programs share",
         "Programs that are over may have left files there: remove them. In a container, --shm-size "
@@ -62,8 +60,9 @@ def cache_place(folder: Path) -> RoomNeeded:
 
 
 def own_places() -> list[RoomNeeded]:
-    """Return the room in this user's folders that numalab writes to, and in the working directory.
-    It is checked after a program has failed on a full disk, so it is more than that needed."""
+    """Return the room in folders that numalab may have written to: the working directory, and those
+    that variables name or that a user has by default. It is for use after something has failed on a
+    full disk."""
     home = os.environ.get("HOME", "/")
     named = (
         (".", ""), (os.environ.get("NUMALAB_BUILD"), "NUMALAB_BUILD"),
@@ -82,7 +81,8 @@ def own_places() -> list[RoomNeeded]:
 
 
 def is_full(place: RoomNeeded) -> bool:
-    """Tell whether a folder lacks the room; False where a file can't be made for another reason."""
+    """Tell whether a folder lacks the room; False where a file of that size can't be made for
+    another reason."""
     try:
         with tempfile.TemporaryFile(dir=place.folder) as file:
             os.posix_fallocate(file.fileno(), 0, place.bytes)
@@ -92,8 +92,8 @@ def is_full(place: RoomNeeded) -> bool:
 
 
 def shortage(*more: RoomNeeded) -> str:
-    """Return sentences on the first folder that lacks room and what to do; empty where all have it.
-    more: is checked besides temporary files and shared memory, and before them."""
+    """Return sentences on the first folder that lacks room and what to do; empty where none is
+    known to lack it. more: is checked before temporary files and shared memory."""
     for place in (*more, temporary_place(), shared_memory_place()):
         if is_full(place):
             needed = bytes_allowed(place.bytes)

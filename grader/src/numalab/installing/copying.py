@@ -1,5 +1,5 @@
-"""The files of an installation: all that belong to numalab, and none that were made by working in
-the copy from which it is made."""
+"""The files of an installation: those of the copy from which it is made, without its suite and what
+is known to be made by working in it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numalab.installation import RECORD, Installation
 from numalab.labs.declaration import Lab
 from numalab.labs.kernel_names import file_names
 
-# What is made by working in a copy; and the suite, which changes numalab's files.
+# What is made by working in a copy, and its history, suite and benchmarks.
 _LEFT_OUT = (
     ".git", ".venv", ".venv.lock", "build", "notebooks", "variants", "kernels", ".installing",
     RECORD, "earlier_release", ".ci", "grader/tests", "grader/bench", "labs/*/explanation.txt",
@@ -25,7 +25,7 @@ _NAMES_LEFT_OUT = ("__pycache__", ".hypothesis", "*.pyc", "*.mod", ".*_cache", "
 
 
 def numalab_files(root: Path) -> Iterator[Path]:
-    """Yield the files that an installation has, as paths from the root. root: of a copy."""
+    """Yield the files that an installation takes of a copy, as paths from the root."""
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
         folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
@@ -40,8 +40,8 @@ def _is_left_out(path: Path) -> bool:
 
 
 def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
-    """Raise UserError where labs/ has files that are no longer the starting code: all users would
-    get them so."""
+    """Raise UserError where files in labs/ that are handed in are not the starting code, as far as
+    the build keeps that: all users would get them so."""
     edited = [
         f"labs/{lab.name}/{name}"
         for lab in labs

@@ -65,8 +65,8 @@ class Checkout:
 
     Attributes:
         time_s: of the commit, in seconds since 1970.
-        source: the public address that it comes from; None: it has none.
-        changed: files that differ from the commit; an image has them as committed.
+        source: the https address that it comes from; None: it has none.
+        changed: files that differ from the commit; an image has what is committed.
     """
 
     root: Path
@@ -97,8 +97,8 @@ def _git(root: Path, *words: str) -> str:
 
 
 def examine(root: Path) -> Checkout:
-    """Return a clone's last commit. Raises UserError where root is not the top of a clone, and
-    OSError where git can't be run."""
+    """Return a clone's last commit. Raises UserError where root is not the top of a clone with a
+    commit or git is missing, OSError where git can't be run, and ValueError as public_address."""
     top = _git(root, "rev-parse", "--show-toplevel").strip()
     if Path(top).resolve() != root.resolve():
         raise UserError(f"{root} is a part of another repository, {top}; use a clone of the kit")
@@ -112,7 +112,8 @@ def examine(root: Path) -> Checkout:
 
 
 def public_address(remote: str) -> str | None:
-    """Return a remote's address without user and password; None where it is not https."""
+    """Return a remote's address without user and password; None where it is not https. Raises
+    ValueError for an address that can't be parsed."""
     parts = urlsplit(remote)
     if parts.scheme != "https" or not parts.hostname:
         return None
@@ -223,8 +224,8 @@ def make_image(
     """Make an image, and write it as docker save does, compressed with gzip. A file at the target
     is replaced once the new one is complete.
 
-    afresh: fetch packages even where buildah keeps those of an earlier image. Return the day on
-    which the kept ones were fetched (YYYY-MM-DD); None: packages were fetched. Raises UserError,
+    afresh: make the bare root file system even where buildah keeps that of an earlier image. Return
+    the day on which the kept one was made (YYYY-MM-DD); None: it was made now. Raises UserError,
     NumalabError and OSError.
     """
     check_tools()
@@ -253,7 +254,7 @@ def make_image(
 
 def _kept_since(distribution: Distribution) -> str | None:
     """Return the day on which the bare root file system that buildah keeps was made (YYYY-MM-DD);
-    None: it keeps none."""
+    None: it names none. Raises OSError."""
     command = ["buildah", "inspect", "--type=image", "--format={{.Docker.Created}}"]
     done = starting.run([*command, distribution.base], shell_variables.builder_environment())
     day = re.match(r"\d{4}-\d\d-\d\d", done.stdout)

@@ -1,10 +1,9 @@
-"""Install numalab below a prefix: its files, a Python environment, the Linux kernel of virtual
-machines, a command and modulefiles.
+"""Install numalab below a prefix: its files, a Python environment, a Linux kernel for virtual
+machines if there is one, a command and modulefiles.
 
-Users share no build: CMake's folders can't be moved, and each user's is made in seconds. There is
-one build in a temporary folder, so that missing programs are reported to the administrator. An
-installation is complete once its record is written, which comes last; the same command goes on with
-one that was interrupted.
+Users share no build: CMake's folders can't be moved. There is one build in a temporary folder, so
+that missing programs are reported to the administrator. An installation is complete once its record
+is written; the same command goes on with one that was interrupted before.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class Installed:
     Attributes:
         no_kernel: why it has no Linux kernel for virtual machines, so that each user has to find
             one; None: it has one.
-        is_for_all: every user can reach and read it.
+        is_for_all: by the modes every user can reach and read it.
     """
 
     prefix: Prefix
@@ -137,7 +136,7 @@ def _is_for_all(folder: str) -> bool:
 
 def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> None:
     """Install Python packages, and build once in a temporary folder. Raises NumalabError with the
-    last lines of what failed, and OSError."""
+    last lines of what failed, or where other users can't reach its Python, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
         environment = environment_for(shell_variables.numalab_environment()) | {
             "NUMALAB_BUILD": folder

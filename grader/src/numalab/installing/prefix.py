@@ -44,7 +44,8 @@ class Prefix:
 
     @property
     def mark(self) -> Path:
-        """The file that exists during an installation, and after one that was interrupted."""
+        """The file that exists during an installation, and after one that did not come to its
+        end."""
         return self.root / ".installing"
 
     @property
@@ -54,7 +55,8 @@ class Prefix:
 
 def chosen_prefix(path: Path, source_root: Path, version: str) -> Prefix:
     """Return the prefix that a path names. Raises UserError where nothing can be installed there,
-    before anything is written. source_root: of the copy that would be installed."""
+    as far as can be told before anything is written, and OSError where it can't be examined.
+    source_root: of the copy that would be installed."""
     full = path.expanduser().absolute().resolve()
     source = source_root.resolve()
     prefix = Prefix(full)
@@ -116,7 +118,7 @@ def _check_writable(path: Path) -> None:
 
 def is_readable_by_all(path: Path) -> bool:
     """Tell by the modes whether every user of the machine can reach, read and execute a path, or
-    list a folder."""
+    list a folder; False where that can't be found out."""
     try:
         real = path.resolve(strict=True)
         wanted = stat.S_IROTH | stat.S_IXOTH

@@ -23,7 +23,8 @@ _RANKS = {2: ("efficiency", "performance"), 3: ("efficiency", "middle", "perform
 
 
 def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
-    """Return the kind of each PU's core; empty where all are alike or no kinds are reported."""
+    """Return the kind of each PU's core, as far as it is reported; empty where all are alike or
+    nothing distinguishes them."""
     names = _names(kinds)
     if len(set(names)) < 2:
         return {}
@@ -78,7 +79,7 @@ class ExportedCore:
     Attributes:
         pus: Linux's numbers of its hardware threads, ascending.
         l3: index of the export's L3 that it uses, -1 for none.
-        kind: such as "performance"; empty where all cores are alike.
+        kind: such as "performance"; empty: all cores are alike, or none is reported for it.
         package: its number in the machine's file.
     """
 
@@ -208,8 +209,8 @@ def read_numa_nodes(
 
 
 def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: str) -> None:
-    """Raise UserError where NUMA nodes cross packages: hwloc attaches a NUMA node to the smallest
-    object that holds its PUs, so that each of them seems to have the PUs of all."""
+    """Raise UserError where NUMA nodes seem to cross packages: hwloc attaches a NUMA node to the
+    smallest object that holds its PUs, so that each of them seems to have the PUs of all."""
     for node in nodes:
         pus = node.memory.pus
         if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:

@@ -1,4 +1,5 @@
-"""Machines by name: those of the gallery, in common/machines, and the user's own."""
+"""Machines by name: those of the gallery, in common/machines, the user's own, and those made from a
+seed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def machine_names(installation: Installation) -> list[str]:
 
 
 def known_names(installation: Installation) -> list[str]:
-    """Return the names of the gallery's machines, then those of the user's own, each sorted."""
+    """Return the names of the gallery's machines, then the user's other ones, each sorted."""
     names = machine_names(installation)
     return [*names, *(name for name in own_names() if name not in names)]
 
@@ -61,5 +62,5 @@ def find_machine(installation: Installation, name: str) -> Machine:
 
 
 def published_latencies(installation: Installation) -> tuple[Figure, ...]:
-    """Return published latencies of messages and memory. Raises UserError."""
+    """Return MEASURED_MACHINE's published latencies of messages and memory. Raises UserError."""
     return find_machine(installation, MEASURED_MACHINE).latencies

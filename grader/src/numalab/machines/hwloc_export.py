@@ -55,8 +55,8 @@ class HwlocNumaNode:
 
 @dataclass(frozen=True)
 class Announced:
-    """An attribute of memories that firmware announces. name: hwloc's, of a bandwidth in MiB/s or a
-    latency in ns; values: by the NUMA node's number, for the PUs nearest to it."""
+    """An attribute of memories, mostly a bandwidth in MiB/s or a latency in ns that firmware
+    announces. name: hwloc's; values: by the NUMA node's number, the best that any PUs have."""
 
     name: str
     values: Mapping[int, int]
@@ -81,7 +81,7 @@ class HwlocExport:
         complete: the PUs, and those that are offline or were left out.
         allowed: the PUs that the process which made the export may use (control groups); empty:
             unknown.
-        announced: what firmware announces of memories.
+        announced: attributes of memories.
         distances: None: the export has none.
         complete_numa_nodes: Linux's numbers of the NUMA nodes, and of those that were left out.
     """

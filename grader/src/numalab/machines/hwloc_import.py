@@ -1,4 +1,4 @@
-"""Write a machine's file from what hwloc reads in an export, or in a synthetic description.
+"""Make a machine's file from what hwloc reads in an export, or in a synthetic description.
 
 machine_text does it in four steps:
 
@@ -9,7 +9,7 @@ machine_text does it in four steps:
    machine_file.py would refuse.
 
 PUs and NUMA nodes have Linux's numbers until step 4, and in the file their ranks, which are the
-same where there are no gaps. What the format can't describe is either mentioned in a note of the
+same where there are no gaps. What the format can't describe is left out, mentioned in a note of the
 file (an L3 of several NUMA nodes becomes one of each, gaps are closed) or refused with UserError.
 """
 
@@ -118,7 +118,8 @@ def _linux_distances(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matr
     """Return the distances (ACPI's SLIT), in the order of the NUMA nodes.
 
     None where the export has none between exactly these NUMA nodes, or has values that Linux would
-    ignore: only the distance of a NUMA node to itself is 10, and none is above MAX_DISTANCE.
+    ignore: it takes 10 for a NUMA node's distance to itself alone, and more, up to MAX_DISTANCE,
+    for others.
     """
     if export.distances is None:
         return None
@@ -137,7 +138,8 @@ def _linux_distances(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matr
 
 
 def _assign_packages(nodes: Sequence[ExportedNode], distances: Matrix | None) -> list[str]:
-    """Set each NUMA node's package; return a note where that is a guess, else nothing.
+    """Set each NUMA node's package; return a note where that is a guess among several, else
+    nothing.
 
     One with cores is in the package of its first core. One with memory only is in the package of
     the PUs that hwloc attaches it to. If they are in several packages or in none, it is in the
@@ -169,7 +171,8 @@ def _assign_packages(nodes: Sequence[ExportedNode], distances: Matrix | None) ->
 
 
 def _bring_to_front(first_pu: int, nodes: Sequence[ExportedNode], what: str) -> None:
-    """Move the first PU's core to the front of its NUMA node, and the cores of its L3 with it.
+    """Move the first PU's core to the front of its NUMA node, and the cores of its L3 with it, and
+    give the NUMA node that core's package.
 
     A described machine starts with PU 0, which is in the first core of package 0's first NUMA node
     with cores. Raises UserError where the first PU is in another NUMA node.
@@ -276,8 +279,8 @@ def _memory_only_notes(nodes: Sequence[ExportedNode]) -> list[str]:
 
 
 def _architecture(export: HwlocExport) -> tuple[list[str], list[str]]:
-    """Return the file's line on the instruction set, none for NATIVE, and a note where a file can't
-    name it."""
+    """Return the file's line on the instruction set, none for NATIVE or an unknown one, and a note
+    where a file can't name it."""
     reported = export.info("Architecture")
     name = _OTHER_NAMES.get(reported.lower(), reported)
     if name in ARCHITECTURES:
@@ -290,7 +293,7 @@ def _architecture(export: HwlocExport) -> tuple[list[str], list[str]]:
 
 
 def _short_model(model: str) -> str:
-    """Return a processor's name without what all names have: "Intel Xeon X5550"."""
+    """Return a processor's name without what most names have besides: "Intel Xeon X5550"."""
     return " ".join(_NAME_NOISE.sub(" ", model).split())
 
 
@@ -328,8 +331,9 @@ def _core_lines(node: ExportedNode, rank: Mapping[int, int], what: str) -> list[
 
     Cores without a kind that are all alike, in L3 groups of one size, are listed in the NUMA node's
     own table. Else there is a [[numa_node.cores]] for each run of L3 groups that are alike, and for
-    each likeness of cores within a group that mixes several. Such tables without `l3_groups` share
-    one L3, so a NUMA node can have one mixed group. Raises UserError where it has more.
+    each likeness of cores within a group that mixes several or has no L3. Such tables without
+    `l3_groups` share one L3, so a NUMA node can have one mixed group. Raises UserError where it has
+    more.
     """
     groups = _grouped(node.cores, lambda core: core.l3)
     if not groups:

@@ -48,9 +48,9 @@ class Core:
 
     Attributes:
         pus: Linux's numbers of its hardware threads, first thread first.
-        kind: such as "performance", where a machine has cores of several kinds; else empty.
+        kind: such as "performance"; empty: none is given.
         has_l3: whether it uses an L3; the same for all cores of a group.
-        package: Linux's number; None: that of its NUMA node.
+        package: its package's number; None: that of its NUMA node.
     """
 
     pus: tuple[int, ...]
@@ -64,15 +64,15 @@ class NumaNode:
     """A NUMA node and its cores; one without cores has memory only.
 
     Attributes:
-        number, package: Linux's numbers; where cores name packages of their own, the node may be in
-            several.
+        number, package: its number and its package's; where cores name packages of their own, the
+            node may be in several.
         memory_mb: its memory as `numactl -H` prints it, in units of 2^20 bytes though printed as
             MB; None where the source gives none; 0: it has cores and no memory.
         core_groups: the cores by the L3 that they share; cores without an L3 are groups, too.
         memory_kind: such as "DDR5"; empty: the source gives none, or all are of one kind.
-        memory_side_cache_mb: size of the cache in front of its memory; None: there is none.
+        memory_side_cache_mb: size of the cache in front of its memory; None: none is given.
         peak_gb_s: bandwidth of this memory for the cores of its package, in 10^9 bytes per second,
-            as firmware announces it (ACPI's HMAT); None: it announces none.
+            as firmware announces it (ACPI's HMAT); None: none is given.
     """
 
     number: int
@@ -96,8 +96,9 @@ class NumaNode:
         return self.package if core.package is None else core.package
 
     def part_in(self, package: int) -> NumaNode:
-        """Return the NUMA node with only its cores in a package, as one of that package. Only the
-        part in the first of its packages has its memory's size, kind and cache."""
+        """Return the NUMA node with only its cores in a package, as one of that package; itself
+        where all are in that. Only the part in the first of its packages has its memory's size,
+        kind and cache."""
         if self.packages == (package,):
             return self
         part = self
@@ -155,7 +156,7 @@ class Machine:
         caches, bandwidths, latencies, rates: of the real machine, never of a scaled or virtual one.
         processor: the machine's or one of its kind, whose topology by CPUID is on record
             (announced.py); None: none is.
-        text: the content of the machine's file.
+        text: the content of the machine's file, or the seed.
         scaled_from: the described machine; None: this is it.
         seed: the one that it was made from (seeded.py); None: it was not. Virtual machines show
             such a machine whole, with the memory of each NUMA node.
@@ -227,12 +228,12 @@ class Machine:
 
     @property
     def core_kinds(self) -> dict[str, int]:
-        """Number of cores of each kind, in the file's order."""
+        """Number of cores of each kind, in the order of the NUMA nodes."""
         return dict(Counter(core.kind for node in self.numa_nodes for core in node.cores))
 
     @property
     def memory_kinds(self) -> tuple[str, ...]:
-        """All kinds of memory in the order of the NUMA nodes; empty for one that is not given."""
+        """All kinds of memory in the order of the NUMA nodes; an empty text where none is given."""
         return tuple(dict.fromkeys(node.memory_kind for node in self.numa_nodes))
 
     @property

@@ -1,7 +1,7 @@
 """Read and check a machine's file.
 
-common/machines/README.md has the meaning of each key. What Linux could not run on is refused with
-the file's line.
+common/machines/README.md has the meaning of each key. What is refused is reported with the file's
+line.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def _numa_node(table: Table, number: int) -> NumaNode:
 
 
 def _kind(table: Table, key: str) -> str:
-    """Return the text of a key in LONGEST_KIND characters at most; empty where it is missing."""
+    """Return the text of a key, empty where it is missing. Refuses one of several lines or of more
+    than LONGEST_KIND characters."""
     if key not in table:
         return ""
     text = table.text(key)
@@ -299,13 +300,13 @@ def _series(table: Table, count: int) -> tuple[str, tuple[int, ...]]:
 
 def parse_machine(text: str, path: Path) -> Machine:
     """Return the machine that a text describes. path: for messages, and its stem has to be the
-    machine's name. Raises UserError with the line of the first mistake."""
+    machine's name. Raises UserError with the line of a mistake."""
     return _machine(parse_table(text, str(path), UserError, TOP_KEYS), path)
 
 
 def load_machine(path: Path) -> Machine:
     """Return the machine that a file describes. Raises UserError where it can't be read, and with
-    the line of the first mistake."""
+    the line of a mistake."""
     return _machine(read_table(path, UserError, TOP_KEYS), path)
 
 
@@ -364,7 +365,7 @@ def _machine(given: Table, path: Path) -> Machine:
 
 
 def _check_peaks(top: Table, nodes: Sequence[NumaNode]) -> None:
-    """Refuse a bandwidth for some NUMA nodes only: firmware announces it for all or for none."""
+    """Refuse a bandwidth for some NUMA nodes only."""
     without = [node.number for node in nodes if node.peak_gb_s is None]
     if without and len(without) < len(nodes):
         top.fail(

@@ -1,7 +1,8 @@
 """The machines that a user has described or imported, in a folder of the user's own.
 
-It is outside the installation, so that machines outlive it and can be kept where it is read-only. A
-gallery's machine of the same name has precedence: the names in labs mean the same for everybody.
+By default it is outside the installation, so that machines outlive it and can be kept where it is
+read-only. A gallery's machine of the same name has precedence: the names in labs mean the same for
+everybody.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from numalab.untrusted.visible import shown
 
 def own_folder() -> Path:
     """Return the folder that NUMALAB_MACHINES names, else numalab/machines in XDG_DATA_HOME, by
-    default ~/.local/share. It need not exist. Raises UserError where the user has no home."""
+    default ~/.local/share. It need not exist. Raises UserError where it would be in the user's home
+    and there is none."""
     named = os.environ.get("NUMALAB_MACHINES")
     if named:
         return Path(named).absolute()
@@ -34,13 +36,12 @@ def own_folder() -> Path:
 
 
 def own_file(name: str) -> Path:
-    """Return the file of an own machine, which need not exist. Raises UserError where the user has
-    no home."""
+    """Return the file of an own machine, which need not exist. Raises as own_folder."""
     return own_folder() / f"{name}.toml"
 
 
 def own_names() -> list[str]:
-    """Return the names of the own machines, sorted; none where the folder is missing or can't be
+    """Return the names of the own machines, sorted; none where there is no folder or it can't be
     read."""
     try:
         return sorted(path.stem for path in own_folder().iterdir() if path.suffix == ".toml")

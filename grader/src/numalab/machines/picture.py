@@ -54,7 +54,7 @@ def summary(machine: Machine) -> str:
 
 
 def kinds_line(machine: Machine) -> str:
-    """Return how many cores there are of each kind, with their PUs; empty where all are alike."""
+    """Return how many cores there are of each kind, with their PUs; empty where all are of one."""
     kinds = machine.core_kinds
     if len(kinds) < 2:
         return ""
@@ -149,7 +149,7 @@ def _pu_lines(node: NumaNode, columns: int, collapse: bool) -> list[str]:
 
 
 def _memory_lines(node: NumaNode) -> list[str]:
-    """Return the lines on kind and cache of a NUMA node's memory; the size is in the border."""
+    """Return the lines on kind and cache of a NUMA node's memory; the size is _title's."""
     lines = [node.memory_kind] if node.memory_kind else []
     if node.memory_side_cache_mb is not None:
         lines.append(f"cache {node.memory_side_cache_mb} MiB")
@@ -220,7 +220,8 @@ def _layout(machine: Machine, width: int) -> tuple[int, int, bool]:
 
 
 def terminal(machine: Machine, width: int) -> list[Text]:
-    """Return the lines of a machine as nested boxes, at most `width` columns wide (40 or more)."""
+    """Return the lines of a machine as nested boxes, at most `width` characters wide (40 or
+    more)."""
     across, columns, collapse = _layout(machine, width)
     titled = all(not _title(node, columns)[1] for node in machine.numa_nodes)
     needed = [
@@ -268,7 +269,8 @@ def terminal(machine: Machine, width: int) -> list[Text]:
 
 
 def distance_table(machine: Machine) -> list[str]:
-    """Return the lines of the distances as `numactl -H` prints them, in blocks of 80 columns."""
+    """Return the lines of guest_distances(), about as `numactl -H` prints distances, in blocks that
+    fit 80 columns."""
     distances = machine.guest_distances()
     lines = ["node distances:"]
     for first in range(0, len(distances), BLOCK_COLUMNS):

@@ -21,16 +21,16 @@ RATE_KEYS = ("of", "distance", "memory_kind", "gb_s", "source", "how")
 
 @dataclass(frozen=True)
 class PublishedRate:
-    """A published rate of one core, one L3 with all its cores, one NUMA node's memory (controller),
-    or one link, over which threads of one NUMA node use memory of another one.
+    """A published rate, or one that is treated so, of one core, one L3 with all its cores, one NUMA
+    node's memory (controller), or one link, over which threads of one NUMA node use memory of
+    another one.
 
     Attributes:
         gb_s: 10^9 bytes per second, the reads of write-allocate included.
-        source, how: where it was published, and how it was measured.
-        distance: from the core or the threads to the memory, as in the SLIT; None: each that has no
-            rate of its own.
-        memory_kind: a controller's, on machines with memory of several kinds; empty: each that has
-            no rate of its own.
+        source, how: where it is from, and how it follows from that.
+        distance: of a core or link, from the core or the threads to the memory, as in the SLIT;
+            None: each that has no rate of its own.
+        memory_kind: a controller's; empty: each that has no rate of its own.
     """
 
     resource: Resource

@@ -17,7 +17,7 @@ from numalab.machines.machine import LOCAL_DISTANCE, Core, Machine, Matrix, Numa
 
 PREFIX = "seeded-"
 SEEDS = range(1, 2**32)
-MOST_PUS = 24  # so that it boots in a few seconds under emulation, on any machine
+MOST_PUS = 24  # so that it boots fast under emulation
 LEAST_PUS = 8
 MOST_NODES = 8
 
@@ -144,8 +144,8 @@ def _alternate(lists: Sequence[Sequence[_T]]) -> list[_T]:
 
 
 def _cores_in_order(seed: int, shape: Shape) -> tuple[list[_Place], bool]:
-    """Return the cores in the order of their PU numbers, and whether those of each NUMA node are
-    contiguous."""
+    """Return the cores in the order of their PU numbers, and whether that order was drawn as
+    blocks, in which those of each NUMA node are contiguous."""
     groups, each = range(shape.groups), range(shape.cores // shape.groups)
     l3s_in_turn = draw(seed, "order in a NUMA node", 2) == 1
 
@@ -195,7 +195,7 @@ def _hops(way: str, count: int, a: int, b: int) -> int:
 def _distances(seed: int, shape: Shape, numbers: dict[_Slot, int]) -> Matrix:
     """Return the distances in the order of the NUMA nodes: 10 to itself, less in a package than
     between packages, more for each further link. Where partners, NUMA nodes at the same place of
-    two packages, are linked, they are nearer than others."""
+    two packages, are linked, they are nearer than others of these packages."""
     near = pick(seed, "distance in a package", (11, 12, 13, 14))
     near_step = pick(seed, "further link in a package", (2, 3))
     far = pick(seed, "distance between packages", (21, 22, 24, 28, 32))
@@ -217,7 +217,7 @@ def _distances(seed: int, shape: Shape, numbers: dict[_Slot, int]) -> Matrix:
 
 
 def _sizes_mib(seed: int, count: int) -> list[int]:
-    """Return the memory of each NUMA node; one has much more than all others."""
+    """Return the memory of each NUMA node; one has much more than any other."""
     sizes = [pick(seed, f"memory of NUMA node {number}", _SIZES_MIB) for number in range(count)]
     sizes[draw(seed, "largest NUMA node", count)] = pick(seed, "largest memory", _LARGEST_MIB)
     return sizes

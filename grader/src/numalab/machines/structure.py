@@ -1,5 +1,5 @@
 """The PUs of a machine and the units that they are part of, by Linux's numbers: as describe_node
-reports them, and as a machine's file describes them. Pure functions."""
+reports them, and as a machine is described. Pure functions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class Structure:
         return frozenset(index for index, pu in enumerate(self.pus) if pu.number in chosen)
 
     def logical_nodes(self, numbers: Iterable[int]) -> frozenset[int]:
-        """Return hwloc's logical numbers of these NUMA nodes."""
+        """Return hwloc's logical numbers of these NUMA nodes. Raises ValueError where one is not
+        there."""
         return frozenset(self.numa_nodes.index(number) for number in numbers)
 
 
@@ -111,9 +112,10 @@ def structure_of_node(node: Json) -> Structure:
 
 
 def differences(machine: Machine, node: Json) -> tuple[str, ...]:
-    """Return a text for each difference between what describe_node reports on a virtual machine and
-    the machine's description; none where they agree. L3s that QEMU gives to cores without one are
-    no difference. Raises LookupError with what is not reported."""
+    """Return a text for each difference in PUs, units of theirs, NUMA nodes or distances between
+    what describe_node reports on a virtual machine and the machine's description; none where they
+    agree. L3s that QEMU gives to cores without one are no difference. Raises LookupError with what
+    is not reported."""
     if len(machine.numa_nodes) == 1 and not node["distances"]:
         node = {**node, "distances": [[LOCAL_DISTANCE]]}  # Linux reports none for a single one
     described, actual = structure_of_machine(machine), structure_of_node(node)

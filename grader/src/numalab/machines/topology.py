@@ -33,8 +33,8 @@ class Topology:
 
     Attributes:
         pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
-        is_even: whether they are all PUs of the machine, and the units of each level have the same
-            number of PUs.
+        is_even: whether they are known to be all PUs of the machine, and the units of each level
+            have the same number of PUs (_is_even).
     """
 
     pus: tuple[Pu, ...]
@@ -119,8 +119,8 @@ def topology_of_machine(machine: Machine) -> Topology:
 
 
 def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
-    """Tell whether the units of each level have the same number of PUs. numa_nodes: how many should
-    have PUs."""
+    """Tell whether all packages have the same number of PUs, all NUMA nodes and all cores, too, and
+    no NUMA node crosses packages. numa_nodes: how many should have PUs."""
     if any(pu.numa_node < 0 for pu in pus) or _are_crossed(pus):
         return False
     for unit in ("package", "numa_node", "core"):

@@ -1,5 +1,5 @@
 """Read the limits on cores, PUs, memory, file sizes and processor time that this process hands down
-to all that it starts. A process that exceeds one often ends without a message."""
+to all that it starts. A process that exceeds one on bytes or time often ends without a message."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class ControlGroups:
     # where control groups can't be read.
     core_limits: tuple[Limit, ...] | None
     memory_limits: tuple[Limit, ...] | None
-    cpusets: tuple[AllowedPus, ...] | None  # PUs allowed at each level; None as above
-    is_cut_off: bool  # this is a container, and the levels above it are hidden
+    cpusets: tuple[AllowedPus, ...] | None  # of the levels that list PUs; None as above
+    is_cut_off: bool  # levels above are known to be hidden, as in a container
 
     @property
     def core_limit(self) -> Limit | None:
@@ -58,8 +58,8 @@ class ControlGroups:
 
     @property
     def narrowing_cpuset(self) -> AllowedPus | None:
-        """Return the highest level that allows no more PUs than this process's own group does,
-        which is the one that narrows them; None where no level can be read."""
+        """Return the highest level that allows no more PUs than this process's own group does: if
+        any narrows them, that one. None where no level can be read."""
         own = self.cpusets[0].pus if self.cpusets else frozenset()
         return next((level for level in reversed(self.cpusets or ()) if level.pus == own), None)
 
@@ -68,7 +68,7 @@ class ControlGroups:
 class _Tree:
     version: int
     levels: tuple[Path, ...]  # folders, of this process's own group first
-    is_part: bool  # only a container's levels are mounted
+    is_part: bool  # levels above those that are mounted are known to be hidden
 
 
 def _own_groups(root: Path) -> dict[str, str]:
@@ -182,8 +182,9 @@ ENDING = frozenset({"SIGKILL", "SIGXCPU", "SIGXFSZ"})
 
 
 def limits_in_force(root: Path = Path("/")) -> list[str]:
-    """Return a phrase for each limit in force, with its amount and where it is set, such as
-    "address space 4 GiB (ulimit -v)". root: the folder that holds proc and sys."""
+    """Return a phrase for each limit in force on memory, file sizes and processor time, with its
+    amount and where it is set, such as "address space 4.0 GiB (ulimit -v)". root: the folder that
+    holds proc and sys."""
     memory = read_control_groups(root).memory_limits or ()
     smallest = min(memory, key=lambda limit: limit.value, default=None)
     found = [] if smallest is None else [f"memory {amount(int(smallest.value))} ({smallest.file})"]
@@ -203,8 +204,8 @@ def limits_sentence(limits: Sequence[str]) -> str:
 
 
 def signal_name(code: int) -> str:
-    """Return the name of the signal that ended a process. code: its exit code, which is negative
-    for a signal."""
+    """Return the name of the signal that ended a process, or its number if it has none. code: the
+    process's exit code, which is negative for a signal."""
     try:
         return signal.Signals(-code).name
     except ValueError:

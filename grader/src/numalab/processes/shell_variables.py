@@ -4,10 +4,10 @@ Observers get OBSERVER_VARIABLES and no other: describe_node, monitors with thei
 launchers, probes, QEMU, binutils, all that describes a machine or watches, times or runs a kernel.
 What numalab sets for them itself is added by the caller.
 
-All others get the user's environment without the rows of LEFT_OUT that would steer them: CMake,
-compilers, launchers of the user's own programs, Slurm's commands, numalab's own jobs. A list of
-what they need would never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*,
-ONEAPI_ROOT, NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
+Most others get the user's environment without the rows of LEFT_OUT that would steer them: CMake,
+compilers, launchers of the user's own programs, Slurm's commands. A list of what they need would
+never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*, ONEAPI_ROOT,
+NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
 COMPILER_PATH, GCC_EXEC_PREFIX, PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences
 (LM_LICENSE_FILE), proxies, CCACHE_DIR.
 
@@ -43,10 +43,10 @@ class Row:
 
     steers: Steers  # what they steer
     names: str  # the variables, separated by blanks
-    why: str  # the reason, as the end of a sentence with "since"
+    why: str  # the reason
 
 
-# Names that match a row of LEFT_OUT and are passed on all the same.
+# Names that match a row of LEFT_OUT and don't count as such.
 KEPT: Mapping[str, str] = {
     "LD_LIBRARY_PATH LD_RUN_PATH": "modules say by them where libraries are",
     "CMAKE_PREFIX_PATH CMAKE_INCLUDE_PATH CMAKE_LIBRARY_PATH CMAKE_PROGRAM_PATH": "as above",
@@ -133,8 +133,8 @@ LEFT_OUT: tuple[Row, ...] = (
 )  # fmt: skip
 
 _ALL = frozenset(row.steers for row in LEFT_OUT)
-# Rows that withheld_variables does not report: they say nothing about the machine, and to run
-# numalab in a job is normal.
+# What the rows steer that withheld_variables does not report: they say nothing about the machine,
+# and to run numalab in a job is normal.
 _UNREPORTED = frozenset[Steers]({"build", "job"})
 # ./numalab renames the user's variables that steer Python, and sets two of them itself.
 _GIVEN = "NUMALAB_GIVEN_"
@@ -143,7 +143,7 @@ _LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
 
 def _is_like(name: str, pattern: str) -> bool:
     """Tell whether a name matches a pattern with at most one *. Not by fnmatch, which would compile
-    a hundred regular expressions at each start of numalab."""
+    a regular expression for each."""
     head, star, tail = pattern.partition("*")
     return name.startswith(head) and name.endswith(tail) if star else name == pattern
 
@@ -162,7 +162,7 @@ def row_of(name: str) -> Row | None:
 
 
 def _sort_by_table(names: Iterable[str]) -> list[str]:
-    """Sort names by the patterns of LEFT_OUT that they match; they match one each."""
+    """Sort names by the first pattern of LEFT_OUT that each matches; each matches one at least."""
     patterns = " ".join(row.names for row in LEFT_OUT).split()
 
     def place(name: str) -> tuple[int, str]:
@@ -172,7 +172,8 @@ def _sort_by_table(names: Iterable[str]) -> list[str]:
 
 
 def _users() -> dict[str, str]:
-    """Return the environment as the shell had it, before ./numalab renamed some of it."""
+    """Return the environment with the variables that steer Python as the shell had them, before
+    ./numalab renamed them."""
     own = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
     return {name.removeprefix(_GIVEN): value for name, value in own.items()}
 
@@ -192,7 +193,8 @@ def observer_environment() -> dict[str, str]:
 
 def builder_environment() -> dict[str, str]:
     """Return the environment of CMake, compilers and other programs that build or fetch packages.
-    MPI's variables and Slurm's stay: MPI's choose compilers, too (MPICH_CC)."""
+    MPI's variables and Slurm's stay, but for those on placement: MPI's choose compilers, too
+    (MPICH_CC)."""
     return _less(_ALL - {"messages", "job"}, os.environ)
 
 
@@ -203,14 +205,15 @@ def launcher_exclusions() -> list[str]:
 
 def launcher_environment() -> dict[str, str]:
     """Return the environment of mpiexec, mpirun and srun with the user's own program (./numalab
-    launch). It keeps all that is the program's: tools, allocators, OMP_SCHEDULE, its Python; and
-    SLURM_*, by which srun, and ranks, are started in a job."""
+    launch), without what steers topology or placement. It keeps all else that is the program's:
+    tools, allocators, OMP_SCHEDULE, its Python; and SLURM_*, by which ranks are started."""
     return _less(frozenset({"topology", "placement"}), _users())
 
 
 def guest_environment() -> dict[str, str]:
-    """Return the environment of the user's own command in a virtual machine. That has cores and
-    NUMA nodes of its own, and the user chooses threads and places."""
+    """Return the environment of the user's own command in a virtual machine, of which
+    guest_commands.py leaves out more. That machine has cores and NUMA nodes of its own, and the
+    user chooses threads and places."""
     return _less(frozenset({"topology"}), _users())
 
 
@@ -227,7 +230,8 @@ def numalab_environment() -> dict[str, str]:
 
 
 def withheld_variables() -> list[str]:
-    """Return names of the user's variables that would steer measurements and reach none."""
+    """Return names of the user's variables that would steer measurements and reach none, in the
+    table's order, but for rows of _UNREPORTED."""
     rows = {name: row_of(name) for name in _users()}
     return _sort_by_table(
         name for name, row in rows.items() if row is not None and row.steers not in _UNREPORTED

@@ -1,5 +1,6 @@
-"""Start processes with an environment that is chosen on purpose: one of shell_variables.py, and
-what the caller adds. Nothing else in numalab starts a process."""
+"""Start processes with an environment that is chosen on purpose: mostly one of shell_variables.py,
+and what the caller adds. Of numalab's other modules only harness/compile_apart.py starts programs,
+in a process of its own."""
 
 from __future__ import annotations
 

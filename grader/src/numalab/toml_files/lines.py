@@ -70,7 +70,7 @@ class _Walk:
         return (*table, index)
 
     def _newest(self, table: KeyPath) -> KeyPath:
-        """Return a table, or the last one so far of an array of tables."""
+        """Note a table; return it, or the last one so far of an array of tables."""
         self._note(table)
         return (*table, self._lengths[table] - 1) if table in self._lengths else table
 
@@ -106,7 +106,8 @@ class _Walk:
             self._skip(_PLAIN)
 
     def _closes(self, end: str) -> bool:
-        """Skip commas, and tell whether a list or an inline table ends here."""
+        """Skip commas, and the end of a list or an inline table; tell whether it, or the text,
+        ended."""
         self._skip(_GAP)
         while self._takes(","):
             self._skip(_GAP)

@@ -1,12 +1,12 @@
-"""A table of a TOML file, of which every key is known and every value has its type.
+"""A table of a TOML file, whose keys are checked, and each value when it is read.
 
     top = parse_table(text, "course.toml", UserError, ("title", "late"))
     title = top.text("title", default="")
     late = top.table("late", ("per_day",))
 
-A mistake is reported with file, line and key, what is wrong, and what is allowed. The caller gives
-the class of the error: UserError for a user's file, NumalabError for numalab's own. Only TOML's
-rules are here; a reader's own rules call `fail` or `refuse`."""
+A mistake is reported with its file and line, what is wrong, and mostly what is allowed. The caller
+gives the class of the error, such as UserError for a user's file and NumalabError for numalab's
+own. A reader's own rules call `fail` or `refuse`."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from numalab.toml_files.lines import KeyPath, lines_of
 from numalab.untrusted.visible import shortened, visible
 
 MakeError = Callable[[str], Exception]
-LONGEST_VALUE = 60  # characters of a value that a message shows
+LONGEST_VALUE = 60  # characters of a value that toml_value shows
 LONGEST_MESSAGE = 1_500
-LARGEST_FILE_BYTES = MIB  # numalab's own have 30 KiB at most
-DEEPEST = 24  # levels of lists and tables, dotted keys counted; numalab's own files have four
+LARGEST_FILE_BYTES = MIB  # numalab's own are far smaller
+DEEPEST = 24  # levels of lists and tables, with the file's own table and those of dotted keys
 # The integers that TOML requires (https://toml.io/en/v1.0.0#integer); no file needs larger ones.
 _INT64 = range(-(2**63), 2**63)
 _LONG_NUMBER = re.compile(r"[0-9_]{1000}")
@@ -87,15 +87,15 @@ class TomlFile:
 
 
 class Table:
-    """A table whose keys are all known.
+    """A table of a TOML file.
 
-    Methods that return a key's value raise the file's error where it is not what they say, or where
-    the key is missing and they are given no default.
+    Methods that return a key's value raise the file's error where it is not what they say and, if
+    they say nothing else, where the key is missing and they are given no default.
 
     Attributes:
-        file: the file that it is in, or that is around it.
+        file: the file that it is in.
         place: keys and indices that lead to it.
-        values: its keys and values as tomllib returns them.
+        values: its keys and values.
     """
 
     def __init__(
@@ -375,7 +375,7 @@ def _is_too_deep(values: Mapping[str, Any]) -> bool:
 
 
 def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
-    """Yield all whole numbers with their places."""
+    """Yield all whole numbers, and booleans, with their places."""
     if isinstance(value, int):
         yield place, value
     elif isinstance(value, dict | list):

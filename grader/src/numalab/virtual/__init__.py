@@ -1,5 +1,5 @@
-"""Virtual machines: machines of the gallery, booted in QEMU with Linux.
+"""Virtual machines: described machines, booted in QEMU with Linux.
 
-Imported by `commands` (machine run, cluster), `diagnosing`, `grading` and `learning` (evidence from
-a machine of the gallery) and `installing` (the Linux kernel that all of them boot).
+Imported by `commands` (machine run, cluster and others), `diagnosing`, `grading` and `learning`
+(runs on virtual machines) and `installing` (the Linux kernel for them).
 """

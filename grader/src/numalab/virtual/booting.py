@@ -1,4 +1,4 @@
-"""Start virtual machines: from a snapshot, else by a boot, after which a snapshot is kept."""
+"""Start virtual machines: from a snapshot, else by a boot, after which one is kept if it can be."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -
     Args:
         store: the snapshots; None: none is read or written.
 
-    Raises UserError where QEMU or setpriv is missing, and NumalabError with the console's last
-    lines, or with the system's reason why QEMU can't be started.
+    Raises UserError where QEMU or setpriv is missing, and NumalabError, mostly with the console's
+    last lines, or with the system's reason why QEMU can't be started.
     """
     return boot_all(plan, store, progress, [None])[0]
 
@@ -36,8 +36,8 @@ def boot_all(
 ) -> list[Guest]:
     """Start guests, the nodes of a cluster, and return them in the members' order; raises as boot.
 
-    Where a store has no snapshot yet, the first guest boots, and the others are woken from its
-    state, which is faster than booting all. A member that is None is a guest without a cluster.
+    Where a store has no snapshot that works, the first guest boots, and the others are woken from
+    its state, or boot where that fails. A member that is None is a guest without a cluster.
     """
     program = find_qemu()
     try:
@@ -146,8 +146,8 @@ class _Start:
         return guest
 
     def _keep(self, guest: Guest, store: snapshots.Store) -> None:
-        """Keep a snapshot. A failure, most often a full disk, only makes the next start slower; it
-        is raised where the guest has ended, too."""
+        """Keep a snapshot if that can be done. A failure only makes the next start slower; it is
+        raised where the guest has ended, too."""
         try:
             with store.writing(self.key) as file:
                 if file is not None:

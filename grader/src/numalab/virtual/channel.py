@@ -17,7 +17,8 @@ SEND_LIMIT_S = 60.0  # a guest that hangs reads nothing
 
 
 class ChannelClosed(Exception):
-    """The line's other end is gone, as where QEMU has ended, or reads nothing for SEND_LIMIT_S."""
+    """The line's other end is gone, as where QEMU has ended, or takes longer than SEND_LIMIT_S to
+    read a frame."""
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@
         crossed.nodes[0].sent.tcp_payload_bytes
 
 Nodes are named node1, node2 and so on; their addresses are 10.0.0.1 and so on, on eth0. They know
-each other's Ethernet addresses and speak no IPv6, so only what programs send crosses a link: no
-ARP, no neighbour discovery. mpiexec on node1 starts the ranks of other nodes over the link itself
-(mpi_environment), which adds some kilobytes.
+each other's Ethernet addresses and speak no IPv6, so no ARP and no neighbour discovery crosses a
+link. mpiexec on node1 starts the ranks of other nodes over the link itself (mpi_environment), which
+adds some kilobytes.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         """Run one command on a node (1 is node1) as Guest.run does, with mpi_environment added.
 
         What it has started on other nodes ends with it. A node runs one command at a time. Raises
-        GuestFailed, also where another node or the relay ends meanwhile.
+        GuestFailed, also where the relay ends meanwhile or, from Linux 5.3 on, another node.
         """
         guest = self.guests[node - 1]
         others = {end: one for end, one in self._ends.items() if one is not guest}
@@ -139,7 +139,7 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         return functools.partial(self.run, node)
 
     def counts(self) -> Counts:
-        """Return what has crossed each node's link since the cluster was booted; waits until the
+        """Return what has crossed each node's link since the relay was started; waits until the
         links are quiet (Relay.counts). Raises GuestFailed."""
         return self._relay.counts()
 
@@ -185,11 +185,11 @@ def boot_cluster(
     progress: StepReport,
     system: Sequence[Path] | None = None,
 ) -> Cluster:
-    """Boot a cluster and return it once its nodes reach each other; the caller closes it.
+    """Boot a cluster and return it once its nodes are set up; the caller closes it.
 
     Its programs have been built (plan.build_programs with is_cluster). shares, system: as for
-    plan.make_plan. Raises UserError where an option can't be or this machine can't carry such a
-    cluster, NumalabError with the last lines of a node's console, and OSError.
+    plan.make_plan. Raises UserError, as where an option can't be or this machine can't carry such a
+    cluster, NumalabError, mostly with the last lines of a node's console, and OSError.
     """
     check_options(options)
     plan, store = make_plan(

@@ -59,9 +59,10 @@ def run_on_first(
 
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:
-    """Run a command on all nodes at once, without input, each line of output with its node's name
-    before it. Return the first exit code that is not 0, in the order of the nodes, else 0. Raises
-    NumalabError where a node fails; Ctrl-C kills all nodes."""
+    """Run a command on all nodes at once, each line of output with its node's name before it; it
+    gets no input, nor that input's end. Return the first exit code that is not 0, in the order of
+    the nodes, else 0. Raises NumalabError where a node fails, and OSError where output can't be
+    written; that, as Ctrl-C, kills all nodes."""
     turn = threading.Lock()
     out, err = (_writer(stream.fileno(), turn) for stream in (sys.stdout, sys.stderr))
     ended: dict[int, Ended | None] = {}

@@ -1,8 +1,8 @@
 """A virtual machine while it runs: start it or wake it from a snapshot, mount folders of this
 machine in it, run commands there, and end it.
 
-There is no temporary folder: besides Linux and a snapshot, which are kept, QEMU uses memory files
-and sockets that it inherits. It dies with the process that started it, however that ends.
+There is no temporary folder: besides Linux, a snapshot and the mounted folders, QEMU uses memory
+files and sockets that it inherits. It dies with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -183,7 +183,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return "\n".join(f"  | {text_line}" for text_line in lines[-CONSOLE_LINES:])
 
     def failure(self, what: str) -> GuestFailed:
-        """Return an error with what happened, how QEMU ended if it has, and the console's end."""
+        """Return an error with what happened, the signal that ended QEMU if one has, limits in
+        force where it failed, and the console's end."""
         code = self.process.poll()
         if code is not None and code < 0:
             what += f" {signal_name(code)} ended it."
@@ -230,8 +231,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             )
 
     def _ping(self, limit_s: float) -> str:
-        """Wait until the guest has done all that it was sent; return what went wrong since the last
-        ping, empty where nothing did. Raises GuestFailed."""
+        """Ping the guest, wait for its answer, and return the first thing that it says went wrong
+        since the last one; empty where nothing did. Raises GuestFailed."""
         try:
             self.channel.send(line.PING)
             answer = self.channel.wait_for(line.PONG, limit_s)
@@ -242,8 +243,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         return answer.payload.decode(errors="replace")
 
     def save(self, file: int) -> None:
-        """Write a snapshot to a descriptor; the guest goes on afterwards, whether that works or
-        not. Raises GuestFailed."""
+        """Write a snapshot to a descriptor, and let the guest go on, whether that works or not.
+        Raises GuestFailed."""
         monitor = QemuMonitor(self._control)
         monitor.ask("stop")
         try:
@@ -274,8 +275,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self._ping(RESTORE_LIMIT_S)
 
     def set_up(self) -> None:
-        """Give the guest the time, its name, this machine's files and the shared folders. Raises
-        GuestFailed."""
+        """Give the guest what its boot or snapshot lacks, such as the time, its name, files of /etc
+        and the shared folders. Raises GuestFailed."""
         try:
             self._send_set_up()
         except ChannelClosed as error:
@@ -366,7 +367,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         Args:
             arguments, folder, environment: of the command, with the guest's paths.
             write_output, write_errors: called with each piece of its output as it comes.
-            source: what it reads; None: nothing.
+            source: what it reads; None: nothing, and its input does not end.
             window: rows and columns of a terminal for it; zeros for pipes.
             limit_s: None: it may run for ever.
 
@@ -463,7 +464,7 @@ class Input:
 
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
         """Act on the readers that are ready; the set may have others. Called once with none at the
-        start, then at least every HEARTBEAT_S. May change what the selector polls."""
+        start, then about every HEARTBEAT_S or more often. May change what the selector polls."""
 
     def consumed(self) -> None:
         """Note that the guest has taken what it was sent last."""

@@ -31,7 +31,7 @@ from numalab.virtual.qemu_process import GuestFailed
 
 
 INPUT_BYTES = 16 * 1024
-LEAVE = b"\x1d"  # Ctrl-], typed alone: leaves a guest that does not answer any more
+LEAVE = b"\x1d"  # Ctrl-], typed alone: leaves the guest, also one that does not answer any more
 INTERRUPTS_BEFORE_KILL = 2
 
 
@@ -80,8 +80,8 @@ class ForwardedInput(Input):
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[ForwardedInput]:
-        """Take over Ctrl-C, and with it the terminal where there is one, and give them back at the
-        block's end. Works once, in the main thread."""
+        """Take over Ctrl-C, and the terminal if `interactive`, and give them back at the block's
+        end. Works once, in the main thread."""
 
         def ignore(number: int, frame: FrameType | None) -> None:
             del number, frame  # the wakeup descriptor tells
@@ -163,8 +163,8 @@ OWN_FOLDERS = ("/tmp", "/run", "/dev", "/proc", "/sys", "/root", "/etc")
 EXIT_NO_COMMAND, EXIT_NOT_EXECUTABLE = 127, 126
 RESULTS_VARIABLE = "NUMALAB_RESULTS"
 
-# Variables about this machine's surroundings, which the guest does not have: a job of a cluster, a
-# desktop, temporary folders, a Python environment's start-up.
+# Beginnings of names of variables about this machine's surroundings, which the guest does not have:
+# a job of a cluster, a desktop, temporary folders, a Python environment's start-up.
 _LEFT_OUT = ("SLURM", "PMI_", "PMIX_", "XDG_", "DBUS_", "SSH_", "NUMALAB_", "PYTHON", "VIRTUAL_ENV")
 
 

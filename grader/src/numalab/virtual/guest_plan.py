@@ -29,11 +29,11 @@ class Share:
 
 @dataclass(frozen=True)
 class GuestPlan:
-    """All that a guest is started from.
+    """What a guest is started from, besides QEMU.
 
     Attributes:
-        machine: as it is booted, scaled to what this machine can carry.
-        node_memory_mib: of each NUMA node, but for a machine made from a seed.
+        machine: as it is booted, scaled to what this machine can carry or as options say.
+        node_memory_mib: of each NUMA node with memory; of a machine made from a seed the smallest.
         init: content of the guest's first process.
         tsc_khz: rate of this machine's time stamp counter; 0: unknown.
         card: the network card of a cluster's node; None: there is no cluster.
@@ -80,9 +80,9 @@ class GuestPlan:
         )  # fmt: skip
 
     def key(self, program: str, initrd: bytes) -> str:
-        """Return the key of the guest's snapshot: a digest of all that it is started from but the
-        shares, which are mounted later. program: QEMU's path; initrd: what initrd() returns. Raises
-        OSError."""
+        """Return the key of the guest's snapshot: a digest of QEMU's command, size and time, the
+        Linux kernel and initrd, without the shares, which are mounted later. program: QEMU's path;
+        initrd: what initrd() returns. Raises OSError."""
         blank = [("/", False)] * qemu.SHARES
         command = self.command(program, qemu.Devices(0, 0, 0, blank, 0), None)
         status = Path(program).stat()

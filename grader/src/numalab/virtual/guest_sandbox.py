@@ -26,12 +26,12 @@ from numalab.virtual.plan import is_under
 
 APART = "/init"  # the guest's first program, which also makes sandboxes
 PROGRAMS = Path("/numalab")  # the guest's folder of the programs of a run
-# The user of workers where root grades, and their group where root's is the only one.
+# The user of workers where root grades, and their group then, or where root's is the only one.
 STRANGER = 65533
 MOST_GROUPS = 64  # sandbox.c's limit
 
-# Variables that programs in the guest get: OpenMP's, MPI's and the language's; and, of PATH and the
-# library path, the folders that the guest has.
+# Variables that programs in the guest get: those of OpenMP, Fortran, MPI and hwloc, and the
+# language's; and, of PATH and the library path, the folders that the guest has.
 _NEEDED = ("OMP_", "KMP_", "GOMP_", "GFORTRAN_", "MPICH_", "MPIR_", "MPIEXEC_", "HYDRA_", "HWLOC_",
            "UCX_", "FI_")  # fmt: skip
 _LANGUAGE = ("LANG", "LC_ALL")

@@ -67,7 +67,7 @@ class GuestKernel:
 
     @property
     def fingerprint(self) -> str:
-        """The name of its folder, which depends on all of its content."""
+        """The name of its folder, which depends on the kernel and its modules."""
         return self.image.parent.name
 
 
@@ -237,7 +237,8 @@ def _prepare(
     modules: Modules,
 ) -> GuestKernel:
     """Keep a kernel in a folder of the store that is named by its content, and return it. Raises
-    NumalabError where it is damaged, and OSError where it can't be written."""
+    NumalabError where it is damaged, UserError as decompress, and OSError where it can't be
+    written."""
     unpacked = decompress(payload(image))
     try:
         is_pvh = has_pvh_entry(unpacked)
@@ -334,8 +335,8 @@ def _version_key(name: str) -> tuple[int, ...]:
 
 
 def _installed(store: Path) -> GuestKernel | None:
-    """Return the newest kernel in /boot that may be read and has what a guest needs; None: none
-    has."""
+    """Keep and return the newest kernel in /boot that may be read and has what a guest needs; None:
+    none has, or none can be kept."""
     images = sorted(
         Path("/boot").glob("vmlinuz-*"), key=lambda path: _version_key(path.name), reverse=True
     )
@@ -358,8 +359,9 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
-    """Return the packages to try, best first, in lists of packages that belong together; empty
-    where apt knows none. lists: options of apt for other package lists than the system's."""
+    """Ask apt for the packages to try, in order, in lists of packages that belong together; empty
+    where apt knows none. lists: options of apt for other package lists than the system's. Raises
+    NumalabError and OSError."""
     for meta in ("linux-image-amd64", "linux-image-generic"):
         shown = _run(["apt-cache", *lists, "depends", meta], cwd).stdout
         images = re.findall(r"Depends: (linux-image-\S+)", shown)
@@ -484,8 +486,8 @@ def find_kernel(
         given: the file of --guest-kernel; None: the option is not given.
         installed: a further folder of kept ones, which is only read; None: there is none.
 
-    Raises UserError or NumalabError with what to do where there is none, and OSError where the
-    store can't be written.
+    Raises UserError or NumalabError where there is none or this machine is no x86-64, and OSError
+    where the store can't be written.
     """
     if platform.machine() != "x86_64":
         raise UserError(

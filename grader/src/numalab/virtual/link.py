@@ -1,7 +1,7 @@
 """The network between the nodes of a cluster: the relay (common/relay) and what it has counted.
 
-The relay is a process of this machine that carries the Ethernet frames of two to four nodes. No
-program in a node can change its counts, which are of what the network cards sent.
+The relay is a process of this machine that carries the Ethernet frames of two to four nodes. Its
+counts are of the frames that the network cards sent; no program in a node can falsify them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numalab.virtual.network import Node
 from numalab.virtual.qemu_process import GuestFailed, memory_file
 
 ANSWER_LIMIT_S = 30.0
-QUIET_MS = 100  # after so long without a frame, all that a job has sent has crossed
+QUIET_MS = 100  # after so long without a frame all counts as crossed
 QUIET_LIMIT_S = 10.0
 # For frames that a card has sent and the relay has not read yet, or the other way round: some ten,
 # so that few wait where they are not counted.
@@ -55,7 +55,7 @@ class LinkTraffic:
 
     @property
     def peak_mbit_s(self) -> float:
-        """The highest rate within a tenth of a second, in 10^6 bits per second."""
+        """The highest rate in one of the successive tenths of a second, in 10^6 bits per second."""
         return self.most_bytes_in_100_ms * 8 / 0.1 / 1e6
 
     def subtract(self, earlier: LinkTraffic) -> LinkTraffic:
@@ -103,8 +103,8 @@ class Counts:
 
 
 def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
-    """Make an empty file for each node in a folder, which is made if need be, and return the files
-    in the nodes' order. Raises UserError where that can't be done."""
+    """Make or empty a file for each node in a folder, which is made if need be, and return them in
+    the nodes' order. Raises UserError where that can't be done."""
     files = [folder / f"{node.name}.pcap" for node in nodes]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         return answer
 
     def counts(self) -> Counts:
-        """Return the counts once nothing has crossed for QUIET_MS and no frame waits, at the latest
+        """Return the counts once nothing has crossed for QUIET_MS and no frame waits, else those
         after QUIET_LIMIT_S. Raises GuestFailed."""
         deadline = time.monotonic() + QUIET_LIMIT_S
         while True:

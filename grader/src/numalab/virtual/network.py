@@ -53,7 +53,7 @@ def address_table(node: Node) -> str:
 def mpi_environment() -> dict[str, str]:
     """Return variables by which Hydra starts ranks on all nodes, and MPICH's UCX uses TCP on the
     network card between nodes and shared memory within one. By default UCX would take the loopback
-    device for a way to other nodes."""
+    device for a way to other nodes. FINALIZE is preloaded."""
     return {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": REMOTE,

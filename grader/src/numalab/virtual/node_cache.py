@@ -1,5 +1,5 @@
 """What describe_node reports on a virtual machine that is booted only to be described. It is kept
-in a file named by all that the guest depends on, as snapshots are, and by describe_node itself."""
+in a file named by the key of the guest's snapshot and by describe_node itself."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def kept_folder() -> Path:
 
 def described_node(installation: Installation, machine: Machine, progress: StepReport) -> Json:
     """Return what describe_node reports on the whole machine, booted only where that is not kept.
-    The caller holds the build folder's lock. Raises UserError, NumalabError and OSError where the
-    machine can't be booted."""
+    The caller holds the build folder's lock. Raises UserError, NumalabError and OSError."""
     program = find_qemu()
     build_programs(installation)
     system = guest_sandbox.folders_for([installation.describe_node], hidden_folders(installation))

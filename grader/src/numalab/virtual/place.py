@@ -42,7 +42,8 @@ class PlaceLost(NumalabError):
 
 
 class NodeEnded(PlaceLost):
-    """The guest itself brought its end about. command: what ran in it."""
+    """The guest itself brought its end about, or can't hold a command's programs. command: what was
+    to run in it."""
 
     def __init__(self, message: str, command: Sequence[str]) -> None:
         super().__init__(message)
@@ -55,7 +56,7 @@ class VirtualPlace:
     Attributes:
         name: the machine's.
         node: what describe_node reports in the guest.
-        machine: the gallery's machine and how it runs, as records have it.
+        machine: the described machine and how it runs, as records have it.
         monitor_options: options by which the monitor isolates workers in the guest.
         controls: runs of controls by name, kept for all gradings on this machine.
     """
@@ -107,7 +108,7 @@ class VirtualPlace:
     def boot_cluster(self, progress: StepReport) -> Cluster:
         """Boot two nodes like this machine, with a link between them, for one job; the caller
         closes the cluster. They have the folders that this machine has, and hold no programs.
-        Raises UserError and NumalabError."""
+        Raises UserError, NumalabError and OSError."""
         if not programs_are_built(self._installation, is_cluster=True):
             build_programs(self._installation, is_cluster=True)
         try:
@@ -130,9 +131,9 @@ class VirtualPlace:
         return scaling_note(self._guest.plan.machine, self._guest.plan.node_memory_mib)
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end, as Place has it; the guest is paused before and after. Raises
-        Interrupted, NodeEnded, PlaceLost, and NumalabError (it can't be read or run, or takes more
-        than PROGRAM_LIMIT_S)."""
+        """Run a program to its end, as Place has it; the guest is paused afterwards, unless it
+        failed or was interrupted. Raises Interrupted, NodeEnded, PlaceLost, and NumalabError (it
+        can't be read or run, or takes more than PROGRAM_LIMIT_S)."""
         output, errors = bytearray(), bytearray()
         self._guest.resume()
         try:

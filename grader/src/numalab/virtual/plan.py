@@ -26,8 +26,9 @@ MEMORY_STEP_MIB = 32
 QEMU_MEMORY_MIB = 300  # of QEMU itself, with its translated code
 MOST_MEMORY_SHARE = 0.8  # of this machine's free memory
 
-# The most PUs of guests for each core of this machine. Under emulation each PU takes time to boot,
-# and threads share the cores; under KVM they only share them.
+# The most PUs of guests for each core of this machine, where options and LEAST_CORES_PER_NODE allow
+# it. Under emulation each PU takes time to boot, and threads share the cores; under KVM they only
+# share them.
 PUS_PER_CORE: dict[qemu.Accelerator, int] = {"tcg": 4, "kvm": 16}
 LEAST_CORES_PER_NODE = 2  # so that a NUMA node is more than one core
 
@@ -53,9 +54,10 @@ def scale(
     accelerator: qemu.Accelerator,
     copies: int = 1,
 ) -> Machine:
-    """Return as much of a machine as this one can carry, or as the options say; one made from a
-    seed is returned whole. local_cores: that may be used; copies: how many guests run at a time, as
-    a cluster's nodes do. Raises UserError where options can't be met or nothing can be booted."""
+    """Return as much of a machine as this one can carry (largest_with, from LEAST_CORES_PER_NODE
+    on), or as the options say; one made from a seed is returned whole. local_cores: that may be
+    used; copies: how many guests run at a time, as a cluster's nodes do. Raises UserError where
+    options can't be met or nothing can be booted."""
     if machine.seed is not None and options.cores_per_node is not None:
         raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
     if machine.seed is not None:
@@ -110,7 +112,7 @@ def largest_with(
 
 
 def free_memory_mib() -> int:
-    """Return the memory that Linux reports as available; 0 where it reports none."""
+    """Return the memory that Linux reports as available; 0: it reports none. Raises OSError."""
     for text in Path("/proc/meminfo").read_text().splitlines():
         if text.startswith("MemAvailable:"):
             return int(text.split()[1]) // 1024
@@ -214,8 +216,8 @@ def _programs_for_guests(installation: Installation, is_cluster: bool) -> tuple[
 
 
 def build_programs(installation: Installation, is_cluster: bool = False) -> None:
-    """Build numalab's programs for guests. The caller holds the build folder's lock. Raises
-    NumalabError. is_cluster: also those that only a cluster needs."""
+    """Build numalab's programs for guests. The caller holds the build folder's lock. is_cluster:
+    also those that only a cluster needs. Raises UserError, NumalabError and OSError."""
     configure(installation)
     programs = _programs_for_guests(installation, is_cluster)
     build_targets(installation, [program.stem for program in programs])
@@ -286,7 +288,8 @@ def make_plan(
     card: qemu.Card | None = None,
 ) -> tuple[GuestPlan, snapshots.Store | None]:
     """Return the plan for a guest, and the store of its snapshots; None: none are used, by option
-    or since KVM boots as fast. Programs for guests have been built.
+    or since KVM boots as fast. A Linux kernel is fetched and KVM examined if need be. Programs for
+    guests have been built.
 
     Args:
         shares: folders of this machine to mount.

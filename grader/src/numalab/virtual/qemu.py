@@ -1,4 +1,4 @@
-"""QEMU's command line for a machine of the gallery. Pure functions.
+"""QEMU's command line for a described machine. Pure functions.
 
 Every package of the guest has slots for the same shape, dies x cores x threads; where the machine
 has fewer PUs, slots stay empty. A die is a group of cores with one L3 cache, since QEMU gives each

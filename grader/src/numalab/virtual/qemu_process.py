@@ -22,7 +22,8 @@ _CONFINED = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=
 
 
 class GuestFailed(Exception):
-    """The guest did not come up, hangs or has ended; the message has what is known."""
+    """A guest, or a cluster's relay, did not come up, hangs, has ended or failed otherwise; the
+    message has what is known."""
 
 
 class GuestEnded(GuestFailed):
@@ -30,7 +31,7 @@ class GuestEnded(GuestFailed):
     crashed QEMU, or its programs are too large for it."""
 
 
-# Signals by which QEMU crashes; any other signal comes from another process.
+# Signals by which QEMU crashes; any other is taken for another process's.
 _FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 
 

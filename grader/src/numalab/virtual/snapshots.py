@@ -1,7 +1,7 @@
-"""Snapshots: states of booted guests, kept so that the next start takes a second or two.
+"""Snapshots: states of booted guests, kept so that the next start is faster than a boot.
 
-Each is a file that is named by a digest of all that it depends on. Where together they are too
-large, the least recently used ones are removed. A file appears whole or not at all.
+Each is a file that is named by a digest of what it depends on. Where together they are too large,
+those used last stay, as far as they fit. A file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 FORMAT = "0.1.0"
 MOST_BYTES = 10**9
 _NEW = ".new-"  # the prefix of a file that is still being written, where it has to have a name
-_LEFT_S = 3600  # age at which such a file is left over from a process that has ended
+_LEFT_S = 3600  # age from which on such a file counts as left over
 
 
 def key_of(parts: Sequence[str]) -> str:
@@ -55,8 +55,9 @@ class Store:
 
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[int | None]:
-        """Yield a descriptor to write a snapshot to, which is kept if the block ends without an
-        exception; None where no file can be made. Raises OSError where it can't be kept.
+        """Yield a descriptor to write a snapshot to, which is kept, as far as it fits (_tidy), if
+        the block ends without an exception; None where no file can be made. Raises OSError where it
+        can't be kept.
 
         Where the file system allows, the file has no name before that, so that a process that is
         killed leaves nothing behind.
@@ -77,8 +78,8 @@ class Store:
                 name.unlink(missing_ok=True)
 
     def _new_file(self) -> tuple[int, Path | None]:
-        """Make a file, and return its descriptor and its name; None: it has no name. Removes files
-        that other processes have left. Raises OSError."""
+        """Make a file, and return its descriptor and its name; None: it has no name. Where it needs
+        one, files that other processes have left are removed. Raises OSError."""
         try:
             return os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o600), None
         except OSError:
@@ -102,8 +103,8 @@ class Store:
             os.close(descriptors)
 
     def _tidy(self, keep: str) -> None:
-        """Remove the snapshots that were not used longest where all exceed most_bytes; the one just
-        written (keep) stays unless it alone does."""
+        """Go through the snapshots, the one just written (keep) first, then from the one used last
+        on, and remove each with which those that stay would exceed most_bytes."""
         files = []
         for path in self.folder.glob("*.state"):
             with contextlib.suppress(OSError):
