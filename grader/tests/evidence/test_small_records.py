@@ -87,6 +87,7 @@ def node_of(pus: list[int], memory: list[int], **changes: Any) -> Json:
         (node_of([-1], []), 7, ()),
         (node_of([], [8, 8]), 7, ("NUMA node 0 is memory only", "NUMA node 1 is memory only")),
         ({"numa_nodes": 3}, 3, ()),
+        ({"numa_nodes": 3, "numa_node_list": None}, 3, ()),
         (node_of([0, 0], [8], numa_node_list=[
             {"numa_node": 0, "memory_bytes": 8},
             {"numa_node": 1, "memory_bytes": 8, "not_allowed": True},
@@ -102,7 +103,8 @@ def test_a_record_keeps_what_its_node_refused() -> None:
     tries = {"perf": {"available": False, "error": "EPERM"}, "uffd": {"available": True}}
     assert refused({"evidence": tries}) == {"perf": "EPERM"}
     assert refused({"evidence": tries, "refused": {"ptrace": "no"}}) == {"ptrace": "no"}
-    assert refused({}) == {}
+    assert refused({}) == refused({"refused": None}) == {}
+    assert not is_loaded({"cores": 1})
     node = invented.ONE_NODE.describe()
     whole = msgspec.convert(node, NodeDescription)
     whole.refused = {"perf": "EPERM"}

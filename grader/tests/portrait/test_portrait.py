@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import math
 import os
 import re
 from dataclasses import replace
@@ -141,11 +142,21 @@ def test_values_survive_the_file(name: str, tmp_path: Path) -> None:
     assert read_portrait(found.json_data()).json_data() == found.json_data()
 
 
+def huge(curve: Json, size: float) -> Json:
+    first, *others = curve["points"]
+    return {
+        **curve,
+        "points": [{**first, "table_bytes": size, "ns": {"processes": [size]}}, *others],
+    }
+
+
 def test_a_file_that_is_none_is_told(tmp_path: Path) -> None:
     file = tmp_path / "node.json"
     whole = portrait(hydra()).json_data()
     for text in ("", "[1]", "{}", json.dumps({**whole, "schema": 2}),
-                 json.dumps({**whole, "tlb": [{"pages": "small"}]})):  # fmt: skip
+                 json.dumps({**whole, "tlb": [{"pages": "small"}]}),
+                 json.dumps({**whole, "curves": [huge(whole["curves"][0], math.inf)]}),
+                 json.dumps({**whole, "tlb": [huge(whole["tlb"][0], 10**400)]})):  # fmt: skip
         file.write_text(text)
         with pytest.raises(UserError, match="is no portrait"):
             load_portrait(file)

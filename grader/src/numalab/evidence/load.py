@@ -8,6 +8,6 @@ HIGH_LOAD = 0.3  # of each core, over the last minute
 
 
 def is_loaded(node: Json) -> bool:
-    """Return whether a machine's description shows a high load; False where that load is None."""
-    load = node["load_1min"]
+    """Return whether a machine's description shows a high load; False where it has no load."""
+    load = node.get("load_1min")
     return load is not None and bool(load > HIGH_LOAD * node["cores"])

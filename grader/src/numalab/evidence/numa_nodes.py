@@ -22,7 +22,7 @@ def usable_numa_nodes(node: Json) -> int:
     """Return how many NUMA nodes a criterion can use: those on which threads can run and pages can
     be; 1 where a PU belongs to none that has memory; node["numa_nodes"] where no memory or no PU is
     listed. node: what describe_node reports."""
-    with_memory = {n["numa_node"] for n in node.get("numa_node_list", ()) if n["memory_bytes"]}
+    with_memory = {n["numa_node"] for n in node.get("numa_node_list") or () if n["memory_bytes"]}
     own = _pus_by_node(node).keys()
     if not with_memory or not own:
         return int(node["numa_nodes"])
@@ -36,7 +36,7 @@ def not_counted(node: Json) -> tuple[str, ...]:
 
 def _not_counted(node: Json) -> Iterator[str]:
     pus = _pus_by_node(node)
-    listed = node.get("numa_node_list", ())
+    listed = node.get("numa_node_list") or ()
     for entry in listed:
         number = entry["numa_node"]
         if entry.get("not_allowed"):

@@ -17,10 +17,13 @@ def _traced_array(entry: TracedPages, origins: Sequence[Origin]) -> TracedArray:
     writers = expand(entry.first_writer)
     if any(times > _MOST_USES for *_, times in entry.used_again):
         raise ValueError("more uses of a page than any tracing sees")
+    users = expand([(frozenset(users), count) for users, count in entry.users])
+    if len(users) != len(writers):
+        raise ValueError("users of other pages than those that were traced")
     return TracedArray(
         name=entry.array,
         first_writer=writers,
-        users=expand([(frozenset(users), count) for users, count in entry.users]),
+        users=users,
         checked_pages=read_checked_pages(entry, len(writers)),
         used_again={(writer, user): times for writer, user, times in entry.used_again},
         **_accesses_by_origin(entry, origins, len(writers)),

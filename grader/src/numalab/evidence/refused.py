@@ -12,7 +12,7 @@ def refused(node: Json) -> dict[str, str]:
     """The system's words by what it refuses. node: as describe_node gives it, which tells of each
     try, or of a record, which keeps those that were refused; records from before keep none."""
     if "refused" in node:
-        return dict(node["refused"])
+        return dict(node["refused"] or {})
     tries: dict[str, Json] = node.get("evidence", {})
     return {name: str(tried["error"]) for name, tried in tries.items() if not tried["available"]}
 

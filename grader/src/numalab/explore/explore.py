@@ -236,6 +236,6 @@ def read_build(installation: Installation) -> Json:
     path = installation.build / "exploration.json"
     try:
         build: Json = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise NumalabError(f"{path} can't be read; run ./numalab setup") from error
     return build

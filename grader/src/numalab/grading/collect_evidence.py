@@ -163,7 +163,7 @@ def _check(grading: Grading, part: str | None, prefix: str) -> bool:
 
 def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
     """Make the runs of all kinds, until one does not come to its end. Runs of the submission whose
-    outcome varies are repeated until the planner has enough, at most Kind.most_looks times."""
+    outcome varies are repeated until the planner has enough, at most Kind.max_runs times."""
     for kind in kinds:
         if not planner.needs_run(kind, grading.lab, grading.evidence, part):
             continue

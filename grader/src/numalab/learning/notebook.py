@@ -43,7 +43,7 @@ from numalab.grading import explanation
 from numalab.grading.handed_files import complaint_of
 from numalab.grading.timing_reuse import alike
 from numalab.harness.monitor import describe_node
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGES
+from numalab.labs.declaration import KERNEL_FILES
 from numalab.labs.seeds import chosen_seed, seed_of_code
 from numalab.learning.api import LearnerLab, Size, find_lab
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
@@ -362,7 +362,9 @@ class NotebookLab(LearnerLab):
 
     def _given(self) -> dict[str, str]:
         """Return the texts of the starting code, by file name. Raises as handout()."""
-        texts = {KERNEL_FILES[language]: self.handout(language) for language in LANGUAGES}
+        texts = {
+            KERNEL_FILES[language]: self.handout(language) for language in self.declared.languages
+        }
         for file in self.declared.files:
             for folder in (
                 self.installation.pristine_folder(self.name),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,6 +64,8 @@ def read_published(folder: Path) -> dict[str, Published]:
         text = solution_text(folder, PUBLISHED_FILE)
     except OSError as error:
         raise NumalabError(f"can't read {folder / PUBLISHED_FILE}: {reason_of(error)}") from error
+    except UnicodeDecodeError as error:
+        raise NumalabError(f"{folder / PUBLISHED_FILE} is not UTF-8 text") from error
     if text is None:
         return {}
     top = parse_table(text, str(folder / PUBLISHED_FILE), NumalabError, None)
@@ -130,6 +133,8 @@ def _complaint(name: str, value: Value) -> str:
     """Return what to predict instead of a value that no measurement can be compared with.
     Empty where it can be compared."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return "predict a smaller number"
     if "share" in name.split("_"):  # a part of a whole
         is_share = is_number and 0 <= float(value) <= 1
         return "" if is_share else "predict a share between 0 and 1, such as 0.5 for 50 %"

@@ -421,7 +421,10 @@ def load_run(
     as evidence_of."""
     installation = installation or find_own_installation()
     record = read_record.load_record(path)
-    evidence = read_record.evidence_of(record)
+    try:
+        evidence = read_record.evidence_of(record)
+    except (ValueError, OverflowError) as error:
+        raise NumalabError(f"{path} is damaged: {error}") from error
     lab = lab or labs_and_variants(installation.root).get(evidence.lab)
     if lab is None:
         raise NumalabError(f"{path} is of {evidence.lab}, a lab that numalab does not have")

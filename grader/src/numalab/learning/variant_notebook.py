@@ -11,7 +11,7 @@ from numalab.errors import NumalabError, reason_of
 from numalab.files import write_whole
 from numalab.grading.variant_installations import TICKET
 from numalab.installation import Installation
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab
+from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.learning.notebook_files import METADATA, NAME, WHICH_KERNEL, tidied
 
 Cell = dict[str, Any]
@@ -69,7 +69,7 @@ def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
             "looked at, at once. The other cell leaves itself out."
         ),
     )
-    for language in LANGUAGES:
+    for language in lab.languages:
         yield f"kernel-{language}", _code(f"%%kernel {lab.name} {language}")
     for file in lab.files:
         name = re.sub(r"[^a-z0-9]+", "-", file.name.lower())

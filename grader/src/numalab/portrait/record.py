@@ -223,7 +223,7 @@ def read_portrait(data: Json) -> Portrait:
                 TlbCurve(**{**value, "points": _read_points(value["points"])}) for value in
             data["tlb"] ),
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise NumalabError(f"not what ./numalab portrait --json writes: {error!r}") from error
 
 
