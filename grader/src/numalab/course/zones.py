@@ -22,7 +22,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
-    """Return the two moments, equal but for an hour that clocks show twice or never, that a clock
+    """Return the two moments, equal but for times that clocks show twice or never, that a clock
     shows as `local`. Their offsets are fixed, since two times of one zone are compared by what its
     clocks show."""
     found = []
@@ -55,8 +55,8 @@ def last_moment(local: datetime, zone: ZoneInfo) -> datetime:
 
 
 def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple[datetime, str]:
-    """Return the moment of a time, and a sentence on the zone that was assumed, which is empty if
-    the time has one.
+    """Return the moment of a time, and a text on the zone that was assumed, which is empty if the
+    time has one.
 
     Without a name the zone is this machine's, unless there is a deadline and this machine's offset
     at the deadline is another one: then the deadline's offset is used, since machines of a cluster
