@@ -74,7 +74,7 @@ class Pending:
 
 
 def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
-    """Find what is to be judged again among all attempts of a course. digests: of all labs that
+    """Find what is to be judged again among all attempts of a course. digests: of their labs that
     numalab has."""
     graded = [attempt for attempt in all_attempts if attempt.state == "graded"]
     gone = replaced_attempts(graded)

@@ -24,15 +24,15 @@ class ExportedFile:
 
 
 def format_points(points: float | None) -> str:
-    """Return points with at most two decimals and without zeros at the end; empty for None."""
+    """Return points with at most two decimals, without zeros at their end; empty for None."""
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def list_remark(
     what: str, names: Sequence[str], most: int = 10, separator: str = ", "
 ) -> tuple[str, ...]:
-    """Return one sentence that lists names, or none if there are no names. most: names that it
-    lists."""
+    """Return one sentence that lists names, or none if there are no names. most: how many names it
+    lists at most."""
     if not names:
         return ()
     more = f" and {len(names) - most} more" if len(names) > most else ""

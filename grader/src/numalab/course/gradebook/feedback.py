@@ -63,8 +63,7 @@ def parts_words(row: StandingRow) -> str:
 
 
 def share_words(result: Json) -> str:
-    """Return the sum of a result's criteria in words, and in parentheses the points that are
-    undecided or not gradable."""
+    """Return the sum of a result's criteria in words, and in parentheses its points_notes."""
     gradable = earnable_points(result)
     notes = verdict_words.points_notes(read_verdict(result), is_untimed=False)
     language = declaration.LANGUAGE_NAMES[result["language"]]

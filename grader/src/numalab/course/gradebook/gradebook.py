@@ -1,4 +1,4 @@
-"""The gradebook: everything that was handed in and graded, in one SQLite file.
+"""The gradebook: what was handed in and graded, in one SQLite file.
 
 It is an index, not the truth. The truth lies in files that are never changed: each collection of
 hand-ins in deliveries/, each attempt in its folder. So the file may be deleted at any time and be
@@ -313,8 +313,8 @@ class Gradebook:
 
 
 def _suggest_ids(student_id: str, contents: _Contents) -> str:
-    """Return the end of a sentence that names ids like this one, and students whose names contain
-    it, or says how to list all."""
+    """Return the end of a sentence that names ids like this one, and those of students whose names
+    contain it, or says how to list all."""
     ids = difflib.get_close_matches(student_id, contents.students, n=3)
     ids += [
         s.id
@@ -382,9 +382,9 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
     """Yield the course's gradebook, open until the context ends.
 
     Args:
-        read_only: keep no writer out, and make no gradebook; each change by another process is
-            visible as a whole or not at all. Otherwise the gradebook is made if there is none, and
-            collections that it lacks are added.
+        read_only: make no gradebook, and keep no writer out, except to roll back what a killed one
+            has left; each change by another process is visible as a whole or not at all. Otherwise
+            the gradebook is made if there is none, and collections that it lacks are added.
 
     Raises:
         LockedError: another process writes the gradebook (not with read_only).

@@ -84,8 +84,8 @@ def choose_files(
         is_starting: tells whether a file is starting code.
 
     Returns:
-        What is taken for each lab, and a text for each lab whose places have nothing that can be
-        taken, or for files of an unknown lab. At least one of the two has something.
+        What is taken for each lab, and a text for each lab with places of which nothing is taken,
+        or for files of an unknown lab. At least one of the two has something.
     """
     files = [
         entry

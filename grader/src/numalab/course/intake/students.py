@@ -27,7 +27,7 @@ _MOST_NAME = 200
 # Keys that are the same in a whole course. Moodle's "identifier" differs between assignments (table
 # assign_user_mapping), but is never another student's.
 _LASTING = ("id", "login", "email", "idnumber")
-# How letters are spelt, most of which Unicode does not decompose into an ASCII letter and an accent.
+# How letters are spelt, most of which Unicode does not decompose into ASCII and an accent.
 _SPELT = str.maketrans(
     {"ß": "ss", "æ": "ae", "ø": "o", "å": "a", "œ": "oe", "ł": "l", "đ": "d", "ð": "d",
      "þ": "th", "\u0131": "i"}

@@ -125,9 +125,9 @@ def describe_entry(entry: Entry) -> str:
 
 
 def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
-    """Return a file's text with what compilers and TOML readers can't take changed: UTF-16 and
-    UTF-32, a byte order mark, and the line ends of other systems; and sentences on what was changed
-    or is odd in it. Raises Refused, and OSError."""
+    """Return a file's text, with changes that compilers and TOML readers need, such as of UTF-16 or
+    of Windows's line ends; and sentences on what was changed or is odd in it. Raises Refused, and
+    OSError."""
     name = shown(entry.name)
     if entry.refused or entry.opener is None:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")
