@@ -25,7 +25,7 @@ GONE = "-gone"  # how the name of a partial folder ends while it is being remove
 
 def read_attempt(folder: Path) -> Attempt | None:
     """Return the attempt in a folder; None if it has no attempt.json (yet). Raises NumalabError if
-    that is damaged or can't be read."""
+    that is damaged or can't be read, and OSError if the folder can't be."""
     path = folder / FILE
     if not path.is_file():
         return None
@@ -56,7 +56,8 @@ def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt
 
 
 def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Yield every complete attempt of a course, in order of paths. Raises NumalabError."""
+    """Yield every complete attempt of a course, in order of paths. Raises NumalabError and
+    OSError."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
         if attempt is not None:

@@ -150,7 +150,7 @@ class Attempt:
         node: facts of the machine that graded it, as `grade --json` has them; its name alone if
             there is no such result, and empty if even that is unknown.
         why: what went wrong, for people; empty if graded.
-        job: Slurm's id of the job; empty if there was none.
+        job: Slurm's id of the job, or what else it was noted as; may be empty.
         judged_by: digest of the rules that a job had, or that judged it again; empty if no job
             graded it.
         replaces: number of the attempt of the same target that this one was judged from or went on

@@ -40,10 +40,10 @@ def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
 def first_moment(local: datetime, zone: ZoneInfo | None) -> datetime:
     """Return the moment that a clock in the zone shows as `local`; zone None: this machine's.
 
-    If clocks are put back, an hour has two moments, and the earlier one is returned. If they are
-    put forward, an hour has none, and the offset, before or after the change, that makes the moment
-    earlier is used. So a hand-in is never late because of the change. Raises OverflowError, OSError
-    and ValueError at the ends of the calendar.
+    If clocks are put back, some times have two moments, and the earlier one is returned. If they
+    are put forward, some have none, and the offset, before or after the change, that makes the
+    moment earlier is used. So a hand-in is never late because of the change. Raises OverflowError,
+    OSError and ValueError at the ends of the calendar.
     """
     return min(_moments(local, zone))
 

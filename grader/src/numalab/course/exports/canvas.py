@@ -138,7 +138,7 @@ def fill_table(
 
     Args:
         rows: one for each student and lab.
-        named: titles of assignments, by lab, for labs that the titles don't name.
+        named: titles of assignments, by lab, as options name them.
         where: the table's name in messages.
 
     Raises:

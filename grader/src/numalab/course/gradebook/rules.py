@@ -75,7 +75,7 @@ class LateRules:
 @dataclass(frozen=True)
 class Override:
     """Points set by hand, on the scale of the lab's points; nothing is taken off them. author and
-    date are as written, or empty."""
+    date may be empty."""
 
     student_id: str
     lab: str
@@ -92,7 +92,7 @@ class VivaMark:
     Attributes:
         lab: the lab that it is about; empty: all labs that have no mark of their own.
         share: the mark, 0 to 1.
-        author, date, note: as written; may be empty.
+        author, date, note: may be empty.
     """
 
     student_id: str

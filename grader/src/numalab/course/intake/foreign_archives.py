@@ -60,7 +60,7 @@ SUFFIXES = tuple(_SUFFIX_KINDS)
 
 
 def kind_by_head(head: bytes) -> ForeignKind | None:
-    """Return the kind of a file by its first HEAD_BYTES bytes; None if it is no such archive."""
+    """Return the kind of a file by its first HEAD_BYTES bytes; None if they show none."""
     return next((kind for start, kind in _HEAD_KINDS.items() if head.startswith(start)), None)
 
 

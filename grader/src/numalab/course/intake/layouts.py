@@ -13,9 +13,9 @@
 - Clones, of Classroom 50, GitHub Classroom or a GitLab group: classroom50.py, clone_layouts.py.
 - Plain: a folder or an archive for each student, named after them.
 
-A single student can name a file in any of these ways. So a collection has the layout that most of
-its entries have, unless --layout says which; an entry that is named otherwise is reported, and no
-other entry is affected by it.
+A single student can name a file in any of these ways. So the majority of its entries decides which
+layout a collection has (_system_of), unless --layout says which; an entry that is named otherwise
+is reported.
 """
 
 from __future__ import annotations

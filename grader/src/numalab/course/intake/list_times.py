@@ -1,8 +1,9 @@
 """Read times as Moodle writes them for people, in the language of the user who downloads a list.
 
 `Saturday, 21 November 2026, 11:30 PM` or `segunda-feira, 14 set. 2026, 21:51`: names of months,
-days of the week and halves of the day are those of CLDR (Babel), whole or abbreviated. A day of the
-week has to be that of the date, so that a word is not read as another language's.
+days of the week and halves of the day are those of CLDR (Babel), whole or abbreviated, besides am
+and pm. A day of the week has to be that of the date, so that a word is not read as another
+language's.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def ticket_of(files: Sequence[Entry]) -> bytes | None:
 
 def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
     """Return names of files that may be meant for the required one: they are like it, or those of
-    sources in its language, or misspelt."""
+    probable kernels in its language (is_probably_kernel), or misspelt."""
     stem, _, suffix = required.rpartition(".")
     like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
     names = [entry.name for entry in files if entry.name != required]

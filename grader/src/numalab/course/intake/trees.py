@@ -78,8 +78,7 @@ def nfc(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a name without case and with plain blanks, so that names that a person or a file
-    system takes for the same are equal."""
+    """Return a name without case, in NFC and with single plain blanks, for comparing names."""
     return nfc(" ".join(nfc(text).split()).casefold())
 
 

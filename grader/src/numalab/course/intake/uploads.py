@@ -44,7 +44,8 @@ class Layout:
 
     Attributes:
         name: the layout's name, as --layout takes it.
-        uploads: one for each student's place; a student may have several.
+        uploads: one for each student's place, and each student without one; a student may have
+            several.
         problems: entries that are no student's, and what else the instructor should know.
     """
 

@@ -1,4 +1,4 @@
-"""Where a job builds and grades on its machine: a temporary folder that goes away with the job."""
+"""Where a job builds and grades on its machine: a temporary folder that it or a later one removes."""
 
 from __future__ import annotations
 
