@@ -1,4 +1,4 @@
-"""Where a job builds and grades on its machine: a temporary folder that it or a later one removes."""
+"""Where a job builds and grades: a folder on its machine that it or a later job removes."""
 
 from __future__ import annotations
 
