@@ -24,8 +24,8 @@ GONE = "-gone"  # how the name of a partial folder ends while it is being remove
 
 
 def read_attempt(folder: Path) -> Attempt | None:
-    """Return the attempt in a folder; None if it is not complete yet. Raises NumalabError if its
-    attempt.json is damaged."""
+    """Return the attempt in a folder; None if it has no attempt.json (yet). Raises NumalabError if
+    that is damaged or can't be read, and OSError if the folder can't be."""
     path = folder / FILE
     if not path.is_file():
         return None
@@ -56,7 +56,8 @@ def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt
 
 
 def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Yield every complete attempt of a course, in order of paths. Raises NumalabError."""
+    """Yield every complete attempt of a course, in order of paths. Raises NumalabError and
+    OSError."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
         if attempt is not None:
@@ -93,8 +94,8 @@ def partial_folders(
 
 
 def _remove(path: Path) -> None:
-    """Remove a partial folder as far as possible. It is renamed first: a job that is still alive
-    could otherwise add a file by the old name while the folder is removed."""
+    """Remove a partial folder if it can be renamed, as far as possible. It is renamed first: a job
+    that is still alive could otherwise add a file by the old name while the folder is removed."""
     gone = path if path.name.endswith(GONE) else path.with_name(path.name + GONE)
     with suppress(OSError):
         path.rename(gone)

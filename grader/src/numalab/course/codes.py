@@ -24,7 +24,7 @@ def list_codes(
     columns: Mapping[str, str] | None = None,
 ) -> tuple[list[tuple[Student, Seed]], list[str]]:
     """Return all students that a course knows, ordered by id, with their seeds; and remarks on what
-    of the list is not understood, or on which students it does not identify, a sentence each.
+    of the list is left out or not understood, or on which students it does not identify.
 
     Args:
         student_list: a list of the class, whose students are added under the ids that their
@@ -33,9 +33,9 @@ def list_codes(
 
     Raises:
         LockedError: another command holds the course.
-        UserError: the list, the course's students or its secret can't be read, or the course knows
-            no students.
-        NumalabError: the course's folder can't be written.
+        UserError: the list, the course's students or its secret can't be read, the lock or the
+            secret can't be written, or the course knows no students.
+        NumalabError: the course's folder or students.json can't be written.
     """
     remarks: list[str] = []
     try:

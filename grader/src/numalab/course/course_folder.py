@@ -15,8 +15,8 @@ PARTIAL = ".partial-"
 
 @dataclass(frozen=True)
 class CourseFolder:
-    """The course's folder, which --out names. It may lie on a shared file system: jobs write next
-    to a place and rename into it, and only one process at a time, never a job, writes the
+    """The course's folder. It may lie on a shared file system: jobs write an attempt next to its
+    place and rename it into that, and only one process at a time, never a job, writes the
     database."""
 
     root: Path
@@ -87,14 +87,14 @@ class CourseFolder:
             yield from (path for path in folder.iterdir() if path.name.isdigit())
 
     def attempt(self, target: GradingTarget, number: int) -> Path:
-        """Return the folder of one attempt. It has attempt.json, once the attempt is complete,
-        result.json of `grade --json`, report.html, evidence/ with a record for each language and
-        machine, and output.txt."""
+        """Return the folder of one attempt. It has attempt.json, once the attempt is complete, and
+        what its grading has left: result.json of `grade --json`, report.html, evidence/ with a
+        record for each language and machine, and output.txt."""
         return self.attempts(target) / str(number)
 
     def run(self, run_id: str) -> Path:
-        """Return the folder of one run: run.json with its tasks, its job script, logs, and the
-        files that say how far it is (jobs/runs.py)."""
+        """Return the folder of one run: run.json with its tasks, logs, on Slurm the job script, and
+        the files that say how far it is (jobs/runs.py)."""
         return self.root / "runs" / run_id
 
     @property
@@ -107,8 +107,8 @@ class CourseFolder:
         return self.report / "labs" / f"{lab}.html"
 
     def student_report(self, student_id: str) -> Path:
-        """Return the folder that can be handed to the student: index.html, and a page for each
-        grading."""
+        """Return the folder that can be handed to the student: index.html, and the pages of the
+        gradings."""
         return self.report / "students" / student_id
 
     @property

@@ -16,23 +16,22 @@ from numalab.untrusted.visible import visible_lines
 
 BOM = "\ufeff"
 PRIVATE = 0o600  # the mode of a file that identifies people
-MOST_BYTES = 64 * 2**20  # of a table that is read; a worksheet of 10,000 students has a tenth
+MOST_BYTES = 64 * 2**20  # of a table that is read
 # How formulas begin; the wide characters are for spreadsheets in East Asian languages.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def escape_formula(text: str) -> str:
     """Return a text as a cell that no spreadsheet evaluates: what begins like a formula gets an
-    apostrophe before it (https://owasp.org/www-community/attacks/CSV_Injection), and invisible
-    characters are made visible. For whatever a student or another system has written."""
+    apostrophe before it (https://owasp.org/www-community/attacks/CSV_Injection), and lines are as
+    visible_lines has them. For whatever a student or another system has written."""
     text = visible_lines(text)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
 
 
 @dataclass(frozen=True)
 class CsvTable:
-    """A file's cells, titles included, and its format, so that it can be written again as it
-    was."""
+    """A file's cells, titles included, and the format to write them in; quotes are set anew."""
 
     rows: Sequence[Sequence[str]]
     delimiter: str = ","

@@ -24,7 +24,7 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     """Hold a lock until the context ends; meanwhile its file names the holder.
 
     If the file system has no locks, a second file next to it, which only one process can create,
-    excludes processes of other machines.
+    does that instead, and excludes processes of other machines.
 
     Args:
         path: the lock's file, which is created if it is missing.
@@ -32,8 +32,9 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
             name.
 
     Raises:
-        LockedError: another process holds the lock.
-        UserError: the file can't be opened or written.
+        LockedError: another process holds the lock, or has left the second file and may still run.
+        UserError: a file can't be opened or written.
+        OSError: the second file can't be removed.
     """
     try:
         file = LockFile(path)
@@ -54,7 +55,8 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether a process holds the lock at the moment; False if its file can't be opened."""
+    """Tell whether a process holds the lock at the moment, or without file locks may hold it; False
+    if its file can't be opened. For that moment it takes the lock itself, shared."""
     try:
         with path.open(encoding="utf-8") as file:
             return not lock_file(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -73,7 +75,7 @@ def _mark(path: Path) -> Path:
 def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     """Keep a file that only one process can create (O_EXCL, which NFS supports since version 3)
     until the context ends. One that a dead process of this machine has left is taken over. Raises
-    LockedError and UserError."""
+    LockedError, UserError and OSError."""
     try:
         try:
             file = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)

@@ -43,8 +43,8 @@ def results_of_other_versions(
     running: Collection[GradingTarget] = (),
 ) -> dict[GradingTarget, Attempt]:
     """Return the requested targets that only other versions of numalab have graded, each with the
-    last attempt of those versions. A target that the requested version has an attempt of, or that a
-    job is to grade (`running`), is left out."""
+    last graded attempt of those versions. A target that the requested version has an attempt of, or
+    that a job is to grade (`running`), is left out."""
     by_files = {(*each.target.files, each.target.effort): each.target for each in requested}
     last: dict[GradingTarget, Attempt] = {}
     begun = set(running)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 QUICK = "quick"  # the effort of a target that is graded with --quick
 
-# How an attempt ended. Only "graded" says something about the student; any other state is the
-# infrastructure's fault, and the target is graded again, up to a limit.
+# How an attempt ended. Only "graded" says something about the student; any other state is not the
+# student's fault, and the target is graded again, up to a limit.
 AttemptState = Literal[
     "graded", "kit_error", "node_failed", "preempted", "time_limit", "cancelled", "lost"
 ]
@@ -57,7 +57,7 @@ class Submission:
         files: names of those files, sorted.
         handed_in_at: None if neither the collection nor the list of the class says.
         source: its name in the collection, fit to be shown.
-        notes: what was left out or changed, and why, a sentence each.
+        notes: sentences for the student, such as on what was left out or changed, and why.
         is_zone_taken: the list's time had no zone, and one was assumed.
     """
 
@@ -74,11 +74,11 @@ class Submission:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a collection that can't be graded, or that an instructor should know.
+    """Something that can't be graded, or that an instructor should know.
 
     Attributes:
-        source: where it is, such as an entry's name in the collection.
-        why: a sentence; it begins with "NN_name: " if it is about one lab.
+        source: where it is, such as an entry's name in a collection, or course.toml.
+        why: sentences; if they begin with "NN_name: ", they are about that lab.
         student: None if it belongs to no student.
         is_missing: the problem is that nothing was handed in.
     """
@@ -97,7 +97,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Intake:
-    """A collection of hand-ins as it was read: each of its entries is in a submission or a problem.
+    """A collection of hand-ins as it was read.
 
     Attributes:
         layout: the name of the layout that it was read by, as --layout takes it.
@@ -112,7 +112,7 @@ class Intake:
 
 @dataclass(frozen=True)
 class GradingTarget:
-    """What one grading is about, with everything that its evidence depends on.
+    """What one grading is about.
 
     Attributes:
         digest: digest of the student's files.
@@ -141,15 +141,18 @@ class GradingTarget:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One grading of a target, as attempt.json has it.
+    """One grading of a target, as attempt.json has it; from the gradebook, `results` and `node` are
+    shorter.
 
     Attributes:
         number: counts from 1 for each target.
         results: those of `grade --json`, one for each language; empty unless graded.
-        node: facts of the machine that graded it, as `grade --json` has them; empty if unknown.
+        node: facts of the machine that graded it, as `grade --json` has them; its name alone if
+            there is no such result, and empty if even that is unknown.
         why: what went wrong, for people; empty if graded.
-        job: Slurm's id of the job; empty if there was none.
-        judged_by: digest of the rules that judged it; empty if none did.
+        job: Slurm's id of the job, or what else it was noted as; may be empty.
+        judged_by: digest of the rules that a job had, or that judged it again; empty if no job
+            graded it.
         replaces: number of the attempt of the same target that this one was judged from or went on
             from, and that no longer counts; 0: none.
         rejudged_at: when it was judged from the other attempt's records; empty if it was measured.
@@ -212,8 +215,7 @@ def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) ->
         parsed: values of fields that need more than that.
 
     Raises:
-        TypeError: a field without a default is missing, or the data is not an object.
-        ValueError: the data is a text or a list.
+        TypeError, ValueError: the data is not an object, or lacks a field without a default.
     """
     known = {field.name for field in fields(kind)}
     plain = {

@@ -74,7 +74,7 @@ class Pending:
 
 
 def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
-    """Find what is to be judged again among all attempts of a course. digests: of all labs that
+    """Find what is to be judged again among all attempts of a course. digests: of their labs that
     numalab has."""
     graded = [attempt for attempt in all_attempts if attempt.state == "graded"]
     gone = replaced_attempts(graded)
@@ -171,7 +171,7 @@ def _reopened(
 
 
 def _facts_on_pages(results: Iterable[Json]) -> list[Json]:
-    """Return the parts of results that pages show."""
+    """Return the verdicts of results, which pages show."""
     return [
         {key: result[key] for key in ("status", "points", "max_points", "criteria")}
         for result in results
@@ -195,6 +195,7 @@ def judge_attempt(
     Raises:
         UserError: the records are missing, damaged or of another grading.
         NumalabError: its attempt.json is damaged.
+        OSError: the target's attempts can't be listed.
     """
     folder = course.attempt(attempt.target, attempt.number)
     whole = attempts.read_attempt(folder)
@@ -246,7 +247,7 @@ def judge_all(
     progress: Callable[[str], None],
 ) -> RejudgedCourse:
     """Judge attempts again from their records; nothing is written. Two of one target get different
-    new numbers. Raises NumalabError if an attempt.json is damaged."""
+    new numbers. Raises NumalabError if an attempt.json is damaged, and OSError."""
     at = runs.now()
     rejudged: list[Rejudged] = []
     failed: list[tuple[Attempt, str]] = []
@@ -270,8 +271,8 @@ def judge_all(
 
 
 def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
-    """Write the new attempt next to the one that it replaces. Return False if another attempt has
-    taken its place meanwhile. Raises OSError and NumalabError."""
+    """Write the new attempt next to the one that it replaces. Return False as attempts.publish
+    does. Raises OSError and NumalabError."""
     old, new = rejudged.old, rejudged.new
     source = course.attempt(old.target, old.number)
     attempts.remove_partials(course, new.target, new.number, _RUN)

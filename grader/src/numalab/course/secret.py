@@ -1,6 +1,5 @@
 """The secret of a course, from which each student's seed is derived. With it every variant of the
-class can be computed, and without it none, so it is kept in the course's folder, readable by its
-owner only."""
+class can be computed, so it is kept in the course's folder, readable by its owner only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Find kernels that are equal to the public solution or to each other, regardless of names and
-blanks. It is for an instructor to judge, and never a penalty: if a solution is one line, all
-students who have understood it write the same line.
+blanks. It is for an instructor to judge, and never a penalty: if a solution is one line, students
+who have understood it may well write the same line.
 
 Kernels are compared token by token: comments, blanks and line breaks are left out, names are
 numbered in order of appearance, and OpenMP directives count. Other files are not compared: if the
@@ -64,7 +64,7 @@ class EqualKernels:
         return "as the public solution" if self.is_solution else "as each other"
 
 
-@functools.cache  # many students hand in the same text, and all began with the same one
+@functools.cache  # many students began with the same text, or hand in the same
 def tokens_of(text: str, language: str) -> Tokens:
     """Return a kernel's tokens without comments and blanks, with names replaced by numbered ones.
     language: c or fortran."""
@@ -80,7 +80,7 @@ def tokens_of(text: str, language: str) -> Tokens:
 
 
 def _directive_tokens(text: str, names: Mapping[str, str]) -> Iterator[str]:
-    """Return the words of a directive, in which known names are replaced."""
+    """Return the words and signs of a directive, in which known names are replaced."""
     return (names.get(word, word) for word in _WORD.findall(text))
 
 
@@ -145,8 +145,8 @@ def group_equal_kernels(
 def find_equal_kernels(
     course: CourseFolder, installation: Installation
 ) -> tuple[EqualKernels, ...]:
-    """Compare the hand-ins in a course's gradebook, as compare_hand_ins does. Raises UserError if
-    there is no gradebook, and NumalabError."""
+    """Compare the hand-ins in a course's gradebook, as compare_hand_ins does. Raises as that and
+    use_gradebook do."""
     with use_gradebook(course, read_only=True) as book:
         hand_ins = book.handed_in()
     return compare_hand_ins(course, installation, labs_and_variants(installation.root), hand_ins)

@@ -22,7 +22,7 @@ def zone_named(name: str) -> ZoneInfo:
 
 
 def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
-    """Return the two moments, equal but for an hour that clocks show twice or never, that a clock
+    """Return the two moments, equal but for times that clocks show twice or never, that a clock
     shows as `local`. Their offsets are fixed, since two times of one zone are compared by what its
     clocks show."""
     found = []
@@ -40,10 +40,10 @@ def _moments(local: datetime, zone: ZoneInfo | None) -> list[datetime]:
 def first_moment(local: datetime, zone: ZoneInfo | None) -> datetime:
     """Return the moment that a clock in the zone shows as `local`; zone None: this machine's.
 
-    If clocks are put back, an hour has two moments, and the earlier one is returned. If they are
-    put forward, an hour has none, and the offset, before or after the change, that makes the moment
-    earlier is used. So a hand-in is never late because of the change. Raises OverflowError, OSError
-    and ValueError at the ends of the calendar.
+    If clocks are put back, some times have two moments, and the earlier one is returned. If they
+    are put forward, some have none, and the offset, before or after the change, that makes the
+    moment earlier is used. So a hand-in is never late because of the change. Raises OverflowError,
+    OSError and ValueError at the ends of the calendar.
     """
     return min(_moments(local, zone))
 
@@ -55,8 +55,8 @@ def last_moment(local: datetime, zone: ZoneInfo) -> datetime:
 
 
 def taken_moment(local: datetime, name: str, deadline: datetime | None) -> tuple[datetime, str]:
-    """Return the moment of a time, and a sentence on the zone that was assumed, which is empty if
-    the time has one.
+    """Return the moment of a time, and a text on the zone that was assumed, which is empty if the
+    time has one.
 
     Without a name the zone is this machine's, unless there is a deadline and this machine's offset
     at the deadline is another one: then the deadline's offset is used, since machines of a cluster

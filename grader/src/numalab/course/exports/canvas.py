@@ -114,8 +114,8 @@ def _match(
 
 def _ids(rows: Iterable[StandingRow]) -> dict[tuple[str, str], str]:
     """Return student ids by column and cell, without case, as Canvas compares logins. Of keys that
-    a column's cells may have, the first in KEYS counts; a cell that fits several students by the
-    same key identifies none."""
+    a column's cells may have, the first in KEYS that fits a cell counts; if it fits several
+    students, the cell identifies none."""
     students = {row.student.id: row.student.external for row in rows}
     ids: dict[tuple[str, str], str] = {}
     for column, keys in KEYS.items():
@@ -138,12 +138,12 @@ def fill_table(
 
     Args:
         rows: one for each student and lab.
-        named: titles of assignments, by lab, for labs that the titles don't name.
+        named: titles of assignments, by lab, as options name them.
         where: the table's name in messages.
 
     Raises:
-        UserError: the table is not Canvas's, no column is a lab's, or a lab's column is not clear,
-            is read only or has other points.
+        UserError: the table is not Canvas's, a line has another number of cells, no column is a
+            lab's, or a lab's column is missing, not clear or read only, or has other points.
     """
     layout = _layout(template, where)
     labs = sorted({row.lab for row in rows})

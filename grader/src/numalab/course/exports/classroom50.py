@@ -51,7 +51,8 @@ class RunnerContext:
 
 
 def read_runner_context(environment: Mapping[str, str]) -> RunnerContext:
-    """Return what the runner's environment variables say. Raises UserError if one is missing."""
+    """Return what the runner's environment variables say. Raises UserError if one other than
+    REVIEW_URL is missing."""
     found = {one.name: environment.get(one.name.upper(), "") for one in fields(RunnerContext)}
     missing = [name.upper() for name, value in found.items() if not value and name != "review_url"]
     if missing:
@@ -68,8 +69,8 @@ def _hundredths(points: float) -> int:
 
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """Return a test for each criterion that has points and is gradable on the machine. prefix: for
-    the tests' names."""
+    """Return a test for each criterion whose points are gradable on the machine. prefix: for the
+    tests' names."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests: list[Json] = []
@@ -140,8 +141,7 @@ def result(
         run: what Classroom 50's runner says of the submission.
 
     Raises:
-        NumalabError: a lab that is handed in has no grade, which is no fault of the student's, or
-            there are neither rows nor problems.
+        NumalabError: a lab that is handed in has no grade, or there are neither rows nor problems.
     """
     spoilt = [row for row in rows if row.points is None and row.is_handed_in]
     if spoilt or not (rows or problems):

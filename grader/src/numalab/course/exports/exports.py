@@ -1,4 +1,4 @@
-"""Remarks of all exports on what they leave out, and a plain table for any other system."""
+"""Remarks that several exports have, and a plain table for any other system."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from numalab.course.gradebook.undecided_points import criteria_text
 
 @dataclass(frozen=True)
 class ExportedFile:
-    """A file for another system. text: its content; remarks: what the file does not show, a
-    sentence each."""
+    """A file for another system. text: its content; remarks: what the instructor should know of
+    it."""
 
     text: str
     remarks: tuple[str, ...] = ()
 
 
 def format_points(points: float | None) -> str:
-    """Return points with at most two decimals and without zeros at the end; empty for None."""
+    """Return points with at most two decimals, without zeros at their end; empty for None."""
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
 def list_remark(
     what: str, names: Sequence[str], most: int = 10, separator: str = ", "
 ) -> tuple[str, ...]:
-    """Return one sentence that lists names, or none if there are no names. most: names that it
-    lists."""
+    """Return one sentence that lists names, or none if there are no names. most: how many names it
+    lists at most."""
     if not names:
         return ()
     more = f" and {len(names) - most} more" if len(names) > most else ""
@@ -100,8 +100,8 @@ def _header(standing: Standing) -> tuple[str, ...]:
 
 
 def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
-    """Return a grade's cells. That of a part is empty if it is left out, the lab does not have it,
-    or nothing is handed in."""
+    """Return a grade's cells. That of a part is empty if it can give no points, the lab does not
+    have it, or nothing is handed in."""
     found = [row.part(name) for name in parts]
     return [
         row.lab,
@@ -128,7 +128,7 @@ def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
 
 def export_csv(standing: Standing) -> ExportedFile:
     """Return a table with a row for each student and lab. It has a byte order mark, without which
-    spreadsheets take UTF-8 for another encoding."""
+    some spreadsheets take UTF-8 for another encoding."""
     header = ("student", "name", "email", *_header(standing), "graded_at", "reason", "notes")
     rows = (
         [
@@ -149,8 +149,8 @@ def export_csv(standing: Standing) -> ExportedFile:
 
 
 def export_pseudonymous(standing: Standing, pseudonyms: Mapping[str, str]) -> ExportedFile:
-    """Return the same table without what identifies students: names, addresses, free text, and the
-    order, which otherwise is that of names. pseudonyms: those of all students, by id."""
+    """Return the same table without ids, names, addresses, times of grading and free text, and not
+    in the order of names. pseudonyms: those of all students, by id."""
     rows = sorted(
         (pseudonyms[row.student.id], *_grade(row, standing.parts)) for row in standing.rows
     )

@@ -28,7 +28,8 @@ _STATUS = {"pass": "passed", "fail": "failed"}
 
 def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
     """Return a test for each row of a criterion, on the scale of the lab's points. It has no score
-    if the criterion is neither passed nor failed, or if another row of it has the score."""
+    if the points are undecided or not gradable, if the lab's kernel can give none, or if another
+    row of the criterion has the score."""
     earnable = verdict.earnable_points
     scale = row.kernel_points / earnable if earnable else 0.0
     tests = []

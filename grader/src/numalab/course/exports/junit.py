@@ -2,8 +2,9 @@
 
 There is no schema that all follow; this has what GitLab reads (its documentation, Unit test
 reports, "JUnit XML report format"): a suite for each student and lab, in it a test case for each
-criterion, with failure, skipped or error. What fails by the infrastructure's fault is an error, and
-what is undecided or not gradable is skipped: neither is a failure.
+row of a criterion, with failure, skipped or error unless it passes. What fails by the
+infrastructure's fault is an error, and what is undecided or not gradable is skipped: neither is a
+failure.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ and uploaded there again. What is done here follows Moodle's importer
   compared with case; an empty grade deletes the one that is there, and so does feedback whose
   grade column is not mapped (https://docs.moodle.org/en/Grade_import).
 
-So a row always has both grade and feedback, and the row of a student without a grade stays as it
-is.
+So a row is given both grade and feedback, or stays as it is, such as that of a student without a
+grade.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ def _named(header: Sequence[str], title: str, where: str) -> int:
 
 
 def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: str) -> _Columns:
-    """Return where the columns are: by Moodle's titles (moodle_columns.py), or as options name
-    them. Raises UserError if one is missing."""
+    """Return where the columns are: as moodle_columns.py recognizes them, or as options name them.
+    Raises UserError if that of grades or of feedback is missing."""
     header = table.rows[0]
     known = read_header(header, table.rows[1:_MAX_INSPECTED_ROWS])
     places = dict(known.places)
@@ -215,8 +215,8 @@ def fill_worksheet(
         grade_column, feedback_column: titles of these columns; None: Moodle's.
 
     Raises:
-        UserError: a column is missing, a line has another number of cells, or the assignment has
-            other points than the lab.
+        UserError: the column of grades or of feedback is missing, a line has another number of
+            cells, or the assignment has other points than the lab.
     """
     header = template.rows[0]
     columns = _columns(template, grade_column, feedback_column, where)
@@ -272,8 +272,8 @@ def fill_worksheet(
 
 
 def _check_maximum(cell: str, row: StandingRow, where: str) -> None:
-    """Check that the assignment's maximum is the lab's points, since Moodle silently leaves out
-    grades above it. Raises UserError."""
+    """Check that the assignment's maximum, if it is a number, is the lab's points, since Moodle
+    silently leaves out grades above it. Raises UserError."""
     try:
         maximum = float(cell.replace(",", "."))
     except ValueError:

@@ -53,7 +53,7 @@ class HandIn:
         first_at: the earliest known time of handing them in; None if none is known.
         last_at: the latest known time; if none is known, when they were last taken in, or when
             their first grading began if no collection has them.
-        notes: what was left out of them, a sentence each.
+        notes: those of the submission that had them last.
     """
 
     digest: str
@@ -67,7 +67,7 @@ class ScoredAttempt:
     """A graded attempt under the course's rules.
 
     Attributes:
-        language: the better one of those that count.
+        language: the best one of those that count.
         earned, gradable, max_points: sums over its criteria; gradable includes what is undecided.
         undecided: its undecided criteria, and those that ended as an error.
         late_s: seconds after the deadline; 0 if it is in time.
@@ -235,7 +235,8 @@ def _choose(
 
 
 def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) -> str:
-    """Return a sentence on why a lab has no grade. hand_in: the one that waits for a grading."""
+    """Return sentences on why a lab has no grade. hand_in: the one that waits for a grading; None:
+    there is none."""
     if hand_in is None:
         return "Nothing was handed in."
     of_it = [a for a in attempts if a.target.digest == hand_in.digest]
@@ -261,8 +262,8 @@ def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) 
 def _oldest_first(
     attempts: Iterable[Attempt], hand_ins: Sequence[HandIn]
 ) -> tuple[list[HandIn], list[Attempt]]:
-    """Return hand-ins and attempts, oldest first. A hand-in is added for files that have an attempt
-    and that no collection has."""
+    """Return hand-ins, oldest first, and attempts in the order of these, then oldest first. A
+    hand-in is added for files that have an attempt and that no collection has."""
     known = {hand_in.digest for hand_in in hand_ins}
     every, found = list(hand_ins), sorted(attempts, key=lambda a: (a.started_at, a.number))
     for attempt in found:

@@ -45,8 +45,8 @@ def _other_version(path: Path) -> UserError:
 
 
 def _has_locks(course: CourseFolder) -> bool:
-    """Tell whether the file system has record locks. The file next to the gradebook is tried, since
-    a process that closes a file gives up all its record locks on it."""
+    """Tell whether the file system has record locks. The lock file next to the gradebook is tried
+    if there is one, since a process that closes a file gives up all its record locks on it."""
     lock = course.gradebook_lock
     return has_record_locks(lock if lock.exists() else course.gradebook)
 
@@ -83,8 +83,9 @@ def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """Open a course's gradebook for reading; the caller closes it. Raises UserError if it is of
-    another version, NumalabError if it is written all the time, sqlite3.Error and OSError."""
+    """Open a course's gradebook for reading; the caller closes it. What a killed writer has left
+    unfinished is rolled back if possible. Raises UserError if it is of another version,
+    NumalabError if it can't be read or is written all the time, sqlite3.Error and OSError."""
     path = course.gradebook
     if _has_locks(course):
         # A writer that was killed leaves a journal, and only a process that may write can roll back
@@ -106,8 +107,9 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
 
 
 def _content(course: CourseFolder) -> bytes:
-    """Return the file as it is between two changes: during one there is a journal. It is read
-    twice, since on another machine the journal may become visible late. Raises NumalabError."""
+    """Return the file as it is between two changes: during one there is a journal. It is read until
+    it is twice the same, since on another machine the journal may become visible late. Raises
+    NumalabError, sqlite3.Error and OSError."""
     path = course.gradebook
     until_s = time.monotonic() + WAIT_S
     before = None
@@ -131,7 +133,7 @@ def _content(course: CourseFolder) -> bytes:
 
 def _roll_back_killed_writer(course: CourseFolder) -> None:
     """Have SQLite roll back the unfinished change of a writer that was killed, if there is one and
-    the file can be written. Raises sqlite3.Error."""
+    the file can be written. Raises sqlite3.Error and OSError."""
     if not (_journal(course.gradebook).exists() and os.access(course.gradebook, os.W_OK)):
         return
     with (

@@ -162,8 +162,8 @@ def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
 
 
 def explanation(trace: GradeTrace, rules: Rules) -> Iterator[str]:
-    """Yield paragraphs, without line breaks, on why a student has this grade. One that begins with
-    two spaces belongs to the one before."""
+    """Yield paragraphs on why a student has this grade. One that begins with two spaces belongs to
+    the one before."""
     row = trace.row
     yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
     override = rules.override(row.student.id, row.lab)

@@ -38,7 +38,8 @@ STATE_WORDS: Mapping[PartState, str] = {
 
 
 def part_words(part: GradePart) -> str:
-    """Return a part's points, such as "kernel 3.2 of 4", and its state unless it is graded."""
+    """Return a part's points, such as "kernel 3.2 of 4", and its state unless it is graded; of one
+    that is left out the state alone."""
     if part.state == "left out":
         return f"{part.name} {STATE_WORDS[part.state]}"
     why = STATE_WORDS[part.state]
@@ -62,8 +63,7 @@ def parts_words(row: StandingRow) -> str:
 
 
 def share_words(result: Json) -> str:
-    """Return the sum of a result's criteria in words, and in parentheses the points that are
-    undecided or not gradable."""
+    """Return the sum of a result's criteria in words, and in parentheses its points_notes."""
     gradable = earnable_points(result)
     notes = verdict_words.points_notes(read_verdict(result), is_untimed=False)
     language = declaration.LANGUAGE_NAMES[result["language"]]
@@ -72,7 +72,7 @@ def share_words(result: Json) -> str:
 
 
 def notices(row: StandingRow) -> Iterator[str]:
-    """Yield what a grade depends on besides the criteria, a sentence or two each."""
+    """Yield remarks on a grade, each of one or more sentences."""
     if row.override_reason:
         yield f"Set by hand: {row.override_reason.rstrip('.')}."
     elif row.result is not None and row.result.get("unchanged") and not row.points:
@@ -112,8 +112,8 @@ def explain_criterion(row: verdict_words.CriterionRow) -> str:
 
 
 def criterion_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield a line per criterion, as the report has it: status, name, points, and the reason unless
-    it has passed with all its points."""
+    """Yield a line per row of a criterion: status, name, points unless another row has them, and
+    the reason unless it has passed with all its points."""
     for row in verdict_words.criterion_rows(verdict.criteria):
         criterion = row.criterion
         points = f" {row.points}" if row.points else ""

@@ -1,4 +1,4 @@
-"""The gradebook: everything that was handed in and graded, in one SQLite file.
+"""The gradebook: what was handed in and graded, in one SQLite file.
 
 It is an index, not the truth. The truth lies in files that are never changed: each collection of
 hand-ins in deliveries/, each attempt in its folder. So the file may be deleted at any time and be
@@ -64,7 +64,7 @@ _NEWEST = (
 
 @dataclass(frozen=True)
 class _Contents:
-    """Everything that standings are derived from. Keys are ids of students, or student and lab.
+    """What standings are derived from besides rules. Keys are ids of students, or student and lab.
 
     Attributes:
         external_of: a student's keys as they came with a lab's last hand-in.
@@ -81,8 +81,9 @@ class _Contents:
     not_taken: dict[tuple[str, str], str]
 
     def pairs(self, rules: Rules) -> list[tuple[Student, str]]:
-        """Return every student with every lab that course.toml, a hand-in or an attempt names, by
-        the student's name and the lab's. If grades have parts, variants are not among them."""
+        """Return every student with every lab that [labs] of course.toml, a hand-in or an attempt
+        names, by the student's name and the lab's. If grades have parts, variants are not among
+        them."""
         labs = set(rules.labs)
         labs |= {lab for _, lab in self.hand_ins} | {lab for _, lab in self.attempts}
         if rules.parts:
@@ -312,8 +313,8 @@ class Gradebook:
 
 
 def _suggest_ids(student_id: str, contents: _Contents) -> str:
-    """Return the end of a sentence that names ids like this one, and students whose names contain
-    it, or says how to list all."""
+    """Return the end of a sentence that names ids like this one, and those of students whose names
+    contain it, or says how to list all."""
     ids = difflib.get_close_matches(student_id, contents.students, n=3)
     ids += [
         s.id
@@ -381,13 +382,14 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
     """Yield the course's gradebook, open until the context ends.
 
     Args:
-        read_only: take no lock, and make nothing; each change by another process is visible as a
-            whole or not at all. Otherwise the gradebook is made if there is none, and collections
-            that it lacks are added.
+        read_only: make no gradebook, and keep no writer out, except to roll back what a killed one
+            has left; each change by another process is visible as a whole or not at all. Otherwise
+            the gradebook is made if there is none, and collections that it lacks are added.
 
     Raises:
         LockedError: another process writes the gradebook (not with read_only).
-        UserError: there is none (with read_only), or it is damaged or of another version.
+        UserError: there is none (with read_only), its folder or lock can't be made (without), or it
+            is damaged or of another version.
         NumalabError: the file can't be used, or the record of a collection is damaged.
         OSError: on a file system without locks, a file can't be read or written.
     """
@@ -420,7 +422,7 @@ def rebuild(course: CourseFolder, progress: StepReport) -> None:
 
     Raises:
         LockedError: another process writes it.
-        UserError: the course has no folder.
+        UserError: the course has no folder, or the lock can't be written.
         NumalabError: the file can't be used, or a record is damaged.
         OSError: files can't be replaced.
     """

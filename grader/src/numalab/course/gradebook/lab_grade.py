@@ -4,10 +4,10 @@ functions.
 The share of each part is:
 
 - kernel, variant: points over those that are gradable on the machine, less the penalty for being
-  late;
-- diagnose, prediction: the score of diagnose.toml in the kernel's first hand-in that has it, and of
-  predictions.toml in the variant's, less that hand-in's penalty: answers given after a grading has
-  shown the correct ones earn nothing;
+  late, or what was set by hand for the variant;
+- diagnose, prediction: the score of diagnose.toml in the kernel's hand-in that was graded first of
+  those that have it, and of predictions.toml in the variant's, less that hand-in's penalty: answers
+  given after a grading has shown the correct ones earn nothing;
 - viva: the mark.
 """
 
@@ -76,7 +76,7 @@ def _score_code(name: PartName, row: StandingRow) -> PartScore:
 
 def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
     """Return the score of the answers that were graded first, and their hand-in's penalty; None if
-    no grading has any.
+    no grading that may count has any.
 
     Hand-ins are ordered by when they were first graded: what a grading shows is known from then on,
     whatever the time of a hand-in. Of one hand-in the grading that counts is taken, or the last.
@@ -112,7 +112,7 @@ def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
 
 
 def _score_answers(name: PartName, trace: GradeTrace) -> PartScore:
-    """Score the answers of the first hand-in that has some, in whatever language it was graded."""
+    """Score the answers that were graded first, in whatever language that was."""
     row = trace.row
     if row.result is None:
         return PartScore(name, _ungraded_state(row))
@@ -147,8 +147,9 @@ def _gradable_share(row: StandingRow) -> float:
 
 
 def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
-    """Yield the notes of the kernel, and those of the variant that say more. A note that only says
-    that one of the two is not handed in is left out, since parts show that."""
+    """Yield the notes of the kernel, unless only the variant is handed in, and those of the variant
+    that say more. Of a variant that is not handed in these are the ones that begin with its name:
+    that it is missing is shown by parts."""
     if variant is None or kernel.is_handed_in or not variant.is_handed_in:
         yield from kernel.notes
     if variant is None:
@@ -208,8 +209,8 @@ def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) 
 
 
 def _variant_part_row(row: StandingRow, part: GradePart | None) -> StandingRow:
-    """Return the variant's row with the points of its part. part: None if the lab's grade has the
-    prediction and not the variant: the row then has no points."""
+    """Return the variant's row with the points of its part, or none if that is not graded. part:
+    None if the lab's grade has the prediction and not the variant."""
     most = part.max_points if part is not None else 0.0
     return replace(
         row,

@@ -1,5 +1,5 @@
-"""Distinguish types of machines on which a class is graded. Gradings are relative to the solution
-on the same machine, but how many points are gradable depends on the machine's type."""
+"""Distinguish types of machines on which a class is graded: how many points are gradable depends on
+the machine's type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from numalab import words
 from numalab.course.records import Attempt, Json
 
-# Facts of a machine that grades, pages and exports use; the rest is in the attempt's evidence.
+# Facts of a machine that the gradebook keeps; the rest is in the attempt's evidence.
 KEPT = ("name", "cpu_model", "packages", "numa_nodes", "cores", "pus", "huge_page_mode")
 
 
@@ -18,8 +18,8 @@ def stored_facts(node: Json) -> Json:
 
 
 def node_type(node: Json) -> str:
-    """Return a machine's type in words, equal for machines of the same kind; empty if nothing is
-    known."""
+    """Return a machine's type in words, equal for machines of the same kind; empty if its NUMA
+    nodes are not known."""
     if "numa_nodes" not in node:
         return ""
     parts = [

@@ -1,8 +1,8 @@
 """Parts of a lab's grade: what each is worth, and what it gives. Pure functions.
 
 A student reaches a share, 0 to 1, of each part. The points that the parts of a lab can give are
-rounded to hundredths and add up to the lab's points, and those that they give add up to the
-student's: every sum that is shown can be checked by hand.
+rounded to hundredths and add up to the lab's points, unless all are left out; those that they give
+add up to the student's, unless these are set by hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VARIANT_PARTS: tuple[PartName, ...] = ("variant", "prediction")  # those of labs
 
 # graded: the share is known. missing: nothing was handed in; the share is 0. not taken: what was
 # handed in can't be taken; the share is 0. open: a mark may still be set; the share is 0 until
-# then. waiting: handed in and not graded yet. left out: nothing of it is gradable on that machine.
+# then. waiting: handed in, and no grading counts yet. left out: nothing of it is gradable there.
 PartState = Literal["graded", "missing", "not taken", "open", "waiting", "left out"]
 _COUNTED: tuple[PartState, ...] = ("graded", "missing", "not taken", "open", "waiting")
 NOTHING_OF_IT: frozenset[PartState] = frozenset({"missing", "not taken"})
@@ -63,12 +63,12 @@ class GradePart:
 
 
 def round_points(points: float) -> float:
-    """Round points to hundredths, which is what the systems that grades are exported to keep."""
+    """Round points to hundredths."""
     return round(points + 1e-9, 2)
 
 
 def _most(weights: Sequence[float], worth: float) -> list[float]:
-    """Return the points that each part can give, in whole hundredths; what rounding leaves of the
+    """Return the points that each part can give, rounded to hundredths; what rounding leaves of the
     lab's points goes to the heaviest part."""
     whole = sum(weights)
     most = [round_points(worth * weight / whole) if whole else 0.0 for weight in weights]

@@ -15,8 +15,8 @@ from numalab.course.records import Problem
 def check_rules(
     rules: Rules, student_ids: Collection[str], rows: Sequence[StandingRow]
 ) -> Iterator[Problem]:
-    """Yield a problem for each rule that has no effect, or one that can't be meant, given the
-    class's students and grades."""
+    """Yield problems about rules that have no effect, or one that can't be meant, given the class's
+    students and grades."""
     yield from _unknown(rules, student_ids)
     yield from _ineffective(rules, rows)
     yield from _refused(rules, rows)

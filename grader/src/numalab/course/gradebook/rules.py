@@ -1,9 +1,9 @@
 """course.toml: which attempt counts, what being late costs, what the parts of a grade weigh, and
 what was set by hand.
 
-Everything has a default, and what is not understood is refused: a misspelt deadline must not
-become no deadline. None of it is stored with the grades, so a change of course.toml takes effect
-the next time that grades are read, without grading anything again.
+What is not understood is refused: a misspelt deadline must not become no deadline. None of it is
+stored with the grades, so a change of course.toml takes effect the next time that grades are read,
+without grading anything again; one of timezone, for hand-ins, when their times are read again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LateRules:
 @dataclass(frozen=True)
 class Override:
     """Points set by hand, on the scale of the lab's points; nothing is taken off them. author and
-    date are as written, or empty."""
+    date may be empty."""
 
     student_id: str
     lab: str
@@ -92,7 +92,7 @@ class VivaMark:
     Attributes:
         lab: the lab that it is about; empty: all labs that have no mark of their own.
         share: the mark, 0 to 1.
-        author, date, note: as written; may be empty.
+        author, date, note: may be empty.
     """
 
     student_id: str
@@ -250,8 +250,7 @@ def _lab(lab: Table, timezone: str) -> LabRules:
 
 
 def _parts(course: Table) -> dict[PartName, float]:
-    """Read the weights of parts; none without [parts]. Raises UserError, as all of these functions
-    do."""
+    """Read the weights of parts; none without [parts]. Raises UserError."""
     if "parts" not in course:
         return {}
     parts = course.table("parts", PART_NAMES)
@@ -308,7 +307,7 @@ def _check_lab(
 
 
 def _read_date(table: Table, key: str = "at") -> str:
-    """Return a date or a time as text, written with quotes or without; empty if there is none."""
+    """Return a text, or a date or a time as text; empty if there is none."""
     at = table.values.get(key, "")
     if isinstance(at, str):
         return at
@@ -398,8 +397,8 @@ def read_rules(
         labs_by_part: as in Rules.
 
     Raises:
-        UserError: the file can't be read, or something in it is not understood; the message names
-            file, line and key.
+        UserError: the file can't be read, or something in it is not understood; the message then
+            names file and line.
     """
     try:
         text = read_text(path, UserError)

@@ -25,26 +25,27 @@ class StandingRow:
     """One student's grade in one lab.
 
     Attributes:
-        attempt: the attempt that counts; None if none does (yet), as the notes say why.
+        attempt: the attempt that counts; None if none does (yet).
         others: the other attempts except replaced ones, failures of the infrastructure included,
             in the order of their hand-ins, then oldest first.
         points: the grade, on the scale of max_points; None if there is none.
         max_points: what the lab is worth in the course.
         gradable_points: how many of max_points are gradable on the machine of the attempt; None
-            without an attempt. If grades have parts: of all parts; None if nothing is handed in.
+            without an attempt. If grades have parts: of all parts; None without is_handed_in.
         is_preliminary: the grade may change, and is shown as provisional: points are undecided, too
             few are gradable on the machine, or a mark may still be set.
         late_s: seconds after the deadline; 0 if in time or within the grace period, or if there is
             no deadline or the time is not known.
-        penalty: share of the points taken off for being late, 0 to 1; 0 if they are set by hand.
+        penalty: share taken off the points of the row's own code for being late, 0 to 1; 0 if those
+            are set by hand.
         override_reason: why points were set by hand; empty if they were not.
         notes: sentences for the student.
         language: the one of the attempt's languages that counts; empty without an attempt.
-        is_handed_in: there is something to grade.
+        is_handed_in: there is something to grade, or with parts something that was marked by hand.
         is_not_taken: there is nothing to grade since what was handed in can't be taken.
         is_late_unknown: Canvas marks the hand-in as late, and by how much is not known.
-        parts: parts of the grade, if the course weighs some; points are then their sum, while
-            attempt, language and lateness are the kernel's.
+        parts: parts of the grade, if the course weighs some; points are then their sum, unless set
+            by hand, while attempt, language and lateness are the kernel's.
         variant: the row of the lab's variant, whose points and max_points are those of the part;
             None if the variant is no part of the grade.
         is_part: this is the row of such a variant, whose points are included in its lab's.
@@ -94,7 +95,7 @@ class StandingRow:
     @property
     def undecided(self) -> tuple[UndecidedPoints, ...]:
         """The undecided criteria, those of the variant with the prefix "variant:"; none if points
-        were set by hand."""
+        were set by hand, nor of code that can give none."""
         if self.override_reason:
             return ()
         own = () if self.result is None or not self.kernel_points else undecided_points(self.result)
@@ -149,7 +150,7 @@ class Standing:
 
     Attributes:
         rows: one for each student and lab, by the student's name, then the lab's.
-        problems: those of the last collection, and rules in course.toml that have no effect.
+        problems: those of the last collection, and those that check_rules finds in course.toml.
         title: the course's title; may be empty.
         made_at: when the standing was derived, in ISO 8601 with a zone.
         handed_in: all hand-ins of the course.

@@ -187,7 +187,7 @@ def _forget_other_zone(database: sqlite3.Connection, submission: Submission, tim
 
 def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
     """Keep why hand-ins could not be taken. If it is not known which lab a student's files are of,
-    the reason holds for each lab of the collection."""
+    the reason holds for each lab of the collection; if none of these is known, for every lab."""
     labs = {submission.lab for submission in intake.submissions}
     labs |= {problem.lab for problem in intake.problems if problem.lab}
     found: dict[tuple[str, str], list[str]] = {}

@@ -1,9 +1,9 @@
-"""Read untrusted archives, without ever unpacking them.
+"""Read untrusted archives, without unpacking them into a folder.
 
 A process of its own reads them (untrusted/archives.py), since Python's library can be made to take
-hours or all memory. Limits apply to what has been read: the number of members, the bytes in all,
-and the ratio of bytes to those in the archive. Links, devices, absolute paths, paths that climb out
-and encrypted members are refused one by one, and a damaged archive as a whole.
+hours or all memory. There are limits on the number of members, on the bytes in all, and on the
+ratio of bytes to those in the archive. Links, devices, absolute paths, paths that climb out and
+encrypted members are refused one by one, and an archive whose members can't be listed as a whole.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ _CHUNK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """Limits of an archive; one that passes any of them is refused.
+    """Limits of an archive.
 
     Attributes:
         archive_bytes: size of the archive as it was handed in.
         members: number of its members.
         expanded_bytes: bytes of everything that is read of it.
-        ratio: bytes read of a member over the bytes that it takes in the archive.
+        ratio: bytes read of a member over the bytes that it takes in the archive; it holds from
+            RATIO_FROM_BYTES on.
         reader: limits of the process that reads it.
     """
 
@@ -111,7 +112,7 @@ class _Stream:
             raise Refused(f"{self._name} {error}") from error
 
     def read(self, most: int = -1) -> bytes:
-        """Return at most `most` bytes, or fewer; none at the end. -1: as many as come at once."""
+        """Return at most `most` bytes, none at the end; 0 or less: as many as come at once."""
         data = self._request(min(most, _CHUNK_BYTES) if most > 0 else _CHUNK_BYTES)
         self._read += len(data)
         self._archive.read_bytes += len(data)
@@ -136,7 +137,7 @@ class _Stream:
 
 
 class ForeignArchive(Refused):
-    """An archive is of a kind that is not read, whatever its suffix."""
+    """An archive is of a kind that is not read."""
 
     def __init__(self, name: str, kind: ForeignKind) -> None:
         super().__init__(foreign_archives.explain_kind(kind, name, strip_suffix(name) or name))
@@ -165,8 +166,8 @@ def read_archive(
 
     Raises:
         ForeignArchive: archives of its kind are not read.
-        Refused: it passes a limit, has no byte, or is damaged.
-        OSError: its reader can't be started.
+        Refused: it passes a limit, has no byte, is damaged, or is no zip or tar.
+        OSError: it can't be read, or its reader not be started.
     """
     size = file.seek(0, 2)
     if size > limits.archive_bytes:

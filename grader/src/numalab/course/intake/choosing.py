@@ -1,9 +1,9 @@
 """Choose which of a student's files are taken, and for which lab.
 
-Only files that a lab declares are taken: its kernels and what else its lab.toml names. They lie in
-a folder NN_name/, at any depth, or outside of one if it is clear which lab they are of. Of several
-places of a lab, those with nothing but starting code are left out. If the others differ, nothing is
-taken, and the student gets a sentence that asks for one of them.
+Only files of a lab are taken (taking.graded_names). They lie in a folder NN_name/, at any depth, or
+outside of one if it is clear which lab they are of. Of several places of a lab, those with nothing
+but starting code are left out if another has more. If the others differ, nothing is taken, and the
+student gets a sentence that asks for one of them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Place:
 
     Attributes:
         rank: 0: its name is the lab's, or like it; 1: it lies below such a folder, or its longer
-            name contains the lab's; 2: another folder, by its content.
+            name contains the lab's; 2: another folder.
     """
 
     path: LabPath
@@ -84,8 +84,8 @@ def choose_files(
         is_starting: tells whether a file is starting code.
 
     Returns:
-        What is taken for each lab, and a text for each lab of which nothing can be taken, or for
-        files of an unknown lab. At least one of the two has something.
+        What is taken for each lab, and a text for each lab with places of which nothing is taken,
+        or for files of an unknown lab. At least one of the two has something.
     """
     files = [
         entry
@@ -150,8 +150,8 @@ def _numbered(part: str) -> str:
 
 
 def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | None:
-    """Return the lab that the innermost such folder of a path is named after, and the rank; None if
-    there is no such folder."""
+    """Return the lab that the innermost folder of a path that has a lab's name is named after, and
+    the rank; None if no folder has one."""
     for up, part in enumerate(reversed(path)):
         lab = lab_of_folder(part, labs)
         if lab is not None:
@@ -163,8 +163,8 @@ def _lab_of_place(path: LabPath, labs: Mapping[str, Lab]) -> tuple[str, int] | N
 
 
 def _numalab_places(files_by_folder: Iterable[LabPath]) -> frozenset[LabPath]:
-    """Return the folders in a copy of numalab with files that are no student's, such as its
-    tests."""
+    """Return the folders with files that are no student's: those in a folder with one of the names
+    _NUMALAB_FOLDERS, and in a copy of numalab those next to labs/, such as its tests."""
     paths = list(files_by_folder)
     roots = {path[: path.index("labs")] for path in paths if "labs" in path}
     return frozenset(
@@ -179,7 +179,7 @@ def _places(
     files_by_folder: Mapping[LabPath, Sequence[Entry]], labs: Mapping[str, Lab], hint: str | None
 ) -> tuple[dict[str, list[_Place]], list[str]]:
     """Return the places of each lab's files, by lab; and a sentence if it is not clear which lab
-    files are of."""
+    files are of and no other files are in a lab's folder."""
     known = {name for lab in labs.values() for name in graded_names(lab)}
     by_lab: dict[str, list[_Place]] = {}
     unclear: list[LabPath] = []
@@ -215,7 +215,7 @@ def _places(
 
 
 def _refused(files: Sequence[Entry]) -> Iterator[str]:
-    """Yield why kernels can't be read, and which other entries are no plain files."""
+    """Yield why kernels can't be read, and which other entries are refused."""
     for entry in files:
         if entry.refused:
             yield f"{shown(entry.name)} {entry.refused}; hand in plain files"
@@ -229,7 +229,8 @@ def _refused(files: Sequence[Entry]) -> Iterator[str]:
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
     """Return the lab of files that are in no lab's folder: the only one that is graded, the one
     that the collection is about, or the only one whose contract the kernels name or fulfil; None if
-    it is not clear. It is never a variant: those need a folder of their own."""
+    it is not clear. It is a variant only if the collection is about one: others need a folder of
+    their own."""
     labs = {name: lab for name, lab in labs.items() if not lab.is_variant}
     if len(labs) == 1:
         return next(iter(labs))
@@ -264,8 +265,8 @@ def _choose_place(
     """Choose the place from which a lab's files are taken.
 
     Returns:
-        What is taken, or None; the places that were considered; why nothing is taken, which is
-        empty if something is.
+        What is taken, or None; the places from which files can be taken, if there are none all
+        places; why nothing is taken, which is empty if something is.
     """
     ordered = sorted(places, key=lambda place: place.order)
     own = [place for place in ordered if SOLUTIONS not in place.path] or ordered
@@ -313,8 +314,8 @@ def _choose_place(
 def _unused_kernels(
     files: Sequence[Entry], used: Collection[LabPath], labs: Mapping[str, Lab]
 ) -> list[str]:
-    """Return descriptions of kernels outside of the places that were considered, and outside of
-    solutions/ and of folders of labs that are not graded now."""
+    """Return descriptions of kernels outside of the used places, of solutions/ and of folders of
+    labs that are not graded now."""
     kernels = {name for lab in labs.values() for name in kernels_of(lab)}
     numbers = {lab.number for lab in labs.values()}
     return [

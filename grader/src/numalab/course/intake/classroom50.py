@@ -86,7 +86,7 @@ def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
 
 def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
     """Return the members of the class by login, without case; None if there is no scores.csv of
-    Classroom 50."""
+    Classroom 50 that can be read."""
     found = next((entry for entry in entries if entry.path == (SCORES,)), None)
     scored: dict[str, _ScoreLine] = {}
     try:
@@ -110,7 +110,7 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
 
 
 def _marked(entries: Sequence[Entry], places: Sequence[Place]) -> dict[Place, Entry]:
-    """Return the clones that have a file of Classroom 50's, each with that file."""
+    """Return the clones that have one of MARKERS, each with that file."""
     known = set(places)
     return {
         entry.path[:-1]: entry
@@ -133,7 +133,7 @@ def match_classroom50(entries: Sequence[Entry], context: CollectionContext) -> s
 
 def _prefixes(context: CollectionContext, marked: Mapping[Place, Entry]) -> list[str]:
     """Return prefixes that the clones' names may have, in small letters: by the collection's name,
-    and by what most of the marked clones say."""
+    and by what the marked clones say most often."""
     named = _FOLDER.fullmatch(context.name)
     said = Counter(
         f"{found['classroom']}-{found['assignment']}-".casefold()

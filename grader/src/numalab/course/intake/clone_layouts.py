@@ -164,7 +164,7 @@ def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Pl
 
 
 def others_of(entries: Sequence[Entry], folders: Iterable[Place], expected: str) -> list[Problem]:
-    """Return a problem for each entry that is neither in one of these folders nor above one, but
+    """Return a problem for each entry that is neither one of these folders nor in or above one, but
     none for what is below such an entry. expected: what it should be."""
     taken = set(folders)
     above = {folder[:depth] for folder in taken for depth in range(len(folder))}
@@ -195,8 +195,7 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
 
 def _is_other_server(repository: Path) -> bool:
     """Tell whether the first url in a clone's config names a host, with a dot in it, whose name
-    lacks "github", which that of GitHub Enterprise has. False also where the config can't be read
-    or names no such host."""
+    lacks "github"; False also if the config can't be read."""
     try:
         with plain_file(repository / "config") as file:
             text = read_limited(file, _CONFIG_BYTES, "config").decode("utf-8", "replace")
@@ -208,7 +207,8 @@ def _is_other_server(repository: Path) -> bool:
 
 
 def match_github_classroom(entries: Sequence[Entry], context: CollectionContext) -> set[str]:
-    """Return the names of clones at the top; none if most are from a server other than GitHub's."""
+    """Return the names of clones at the top; none if most are from another server, as
+    _is_other_server tells."""
     del context
     flat = flat_clones(entries)
     elsewhere = sum(map(_is_other_server, flat.values()))

@@ -1,7 +1,7 @@
 """Find out when a clone's last commit was made, without running anything of the repository.
 
 A repository's own configuration can name programs that git starts. So git is run in an empty
-repository of numalab's and reads only the clone's objects; HEAD and refs are read here.
+repository of numalab's and reads of the clone only objects; HEAD and refs are read here.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _git(command: list[str], environment: dict[str, str]) -> str | None:
 
 
 def _text(path: Path) -> str:
-    """Return a file's text; empty if it is missing, no regular file, or too large."""
+    """Return a file's text; empty if it can't be opened, is no regular file, or is too large."""
     try:
         with plain_file(path) as file:
             return read_limited(file, _REFS_BYTES, path.name).decode("utf-8", "replace")

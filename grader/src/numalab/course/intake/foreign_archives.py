@@ -60,7 +60,7 @@ SUFFIXES = tuple(_SUFFIX_KINDS)
 
 
 def kind_by_head(head: bytes) -> ForeignKind | None:
-    """Return the kind of a file by its first HEAD_BYTES bytes; None if it is no such archive."""
+    """Return the kind of a file by its first HEAD_BYTES bytes; None if they show none."""
     return next((kind for start, kind in _HEAD_KINDS.items() if head.startswith(start)), None)
 
 
@@ -85,8 +85,8 @@ def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
 
 
 def explain_kind(kind: ForeignKind, name: str, folder: str) -> str:
-    """Return a sentence without a full stop, for the student and the instructor, on a file that is
-    not read. name: the file's; folder: where the instructor may unpack it."""
+    """Return two sentences, the last without a full stop, for the student and the instructor, on a
+    file that is not read. name: the file's; folder: where the instructor may unpack it."""
     found = commands_for(kind, name, folder)
     commands = " or ".join(f"`{command}` (package {found[command]})" for command in found)
     after = "" if kind.called == _SINGLE_FILE else f", and then `rm {_argument(name)}`"

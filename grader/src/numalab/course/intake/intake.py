@@ -1,8 +1,7 @@
 """Import a collection of hand-ins: who has handed in what, and the files, into the course's folder.
 
-Whatever is in a collection becomes part of a submission, or of a problem with a sentence for the
-student; only files that systems and tools make by themselves (.DS_Store and the like) are ignored.
-Importing the same collection again changes nothing.
+A student of whom nothing can be taken gets a problem with a sentence that says why. Importing the
+last collection again, in the same way, changes nothing.
 """
 
 from __future__ import annotations
@@ -118,9 +117,9 @@ def import_submissions(
         is_starting: tells whether a file is starting code.
 
     Raises:
-        UserError: the collection or the list can't be read or understood, or the course's own
-            files (students.json, the secret) are damaged.
-        NumalabError: the course can't be written.
+        UserError: the collection, the list or the course's own files (students.json, the secret)
+            can't be read or understood, or the course lies in the collection.
+        NumalabError: the course can't be written, or a file of the collection not be read.
     """
     if course.root.resolve().is_relative_to(collection.resolve()):
         raise UserError(
@@ -342,9 +341,9 @@ def _apply_list(
 ) -> Layout:
     """Return the layout completed by a list of the class.
 
-    Uploads get the list's names, keys and times of handing in, or a note if the list does not have
-    the student. Students who handed in nothing are added with is_missing, and remarks on the list
-    as problems. name: the list's.
+    Uploads get the list's names, keys and times of handing in, or a note if the list does not tell
+    which student it is. Students without an upload are added with is_missing, and remarks on the
+    list as problems. name: the list's.
     """
     lines = match_students([entry.person for entry in layout.uploads], listed)
     found = []
@@ -403,8 +402,8 @@ def _choose(
 def _members(
     entry: Entry, folders: tuple[str, ...], readers: ReaderPool, stack: ExitStack
 ) -> list[Entry]:
-    """Return the members of a student's archive, with `folders` before their paths. Raises
-    Refused."""
+    """Return the members of a student's archive, with `folders` before their paths. Raises Refused
+    and OSError."""
     if entry.refused or entry.opener is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
     kind = kind_by_suffix(archive_suffix(entry.name))

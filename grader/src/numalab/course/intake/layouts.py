@@ -13,9 +13,9 @@
 - Clones, of Classroom 50, GitHub Classroom or a GitLab group: classroom50.py, clone_layouts.py.
 - Plain: a folder or an archive for each student, named after them.
 
-A single student can name a file in any of these ways. So a collection has the layout that most of
-its entries have, unless --layout says which; an entry that is named otherwise is reported, and no
-other entry is affected by it.
+A single student can name a file in any of these ways. So the majority of its entries decides which
+layout a collection has (_system_of), unless --layout says which; an entry that is named otherwise
+is reported.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class _System:
     Attributes:
         called: its name in sentences.
         match: returns the names of entries at the top that are the system's, by name or content.
-        read: returns the layout; None if nothing is the system's.
+        read: returns the layout; None if nothing can be read as the system's.
         is_of_clones: its collections are clones.
     """
 
@@ -200,7 +200,7 @@ class _System:
     is_of_clones: bool = False
 
 
-# The systems in the order in which they are preferred if several match the same entries.
+# The systems in the order in which they are preferred if several match equally many entries.
 _SYSTEMS: Mapping[str, _System] = {
     "moodle": _System("Moodle", _match_moodle, _moodle),
     "canvas": _System("Canvas", _match_canvas, _canvas),
@@ -214,8 +214,8 @@ LAYOUTS = (*_SYSTEMS, "plain")
 
 
 def unwrapped(entries: Sequence[Entry]) -> tuple[Entry, ...] | None:
-    """Return the entries in the only folder of a collection, such as unpacking makes; None if there
-    is anything else at the top."""
+    """Return the entries in the only folder of a collection, such as unpacking makes; None unless
+    one folder is all that is at the top."""
     tops = top_entries(entries)
     if len(tops) != 1 or next(iter(tops.values())).kind != "folder":
         return None

@@ -1,8 +1,9 @@
 """Read times as Moodle writes them for people, in the language of the user who downloads a list.
 
 `Saturday, 21 November 2026, 11:30 PM` or `segunda-feira, 14 set. 2026, 21:51`: names of months,
-days of the week and halves of the day are those of CLDR (Babel), whole or abbreviated. A day of the
-week has to be that of the date, so that a word is not read as another language's.
+days of the week and halves of the day are those of CLDR (Babel), whole or abbreviated, besides am
+and pm. A day of the week has to be that of the date, so that a word is not read as another
+language's.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class _Names:
 def _value_by_name(
     contexts: Mapping[str, Mapping[str, Mapping[Any, str]]],
 ) -> Iterator[tuple[str, Any]]:
-    """Yield each name with its value, except single letters for the columns of a calendar."""
+    """Yield each name with its value, except the narrow ones for the columns of a calendar."""
     for widths in contexts.values():
         for width in widths:
             if width != "narrow":
@@ -111,8 +112,9 @@ def parse_time(text: str, locale: str) -> datetime | None:
     """Return the time of a text in a language, without a zone; None if it is not understood.
 
     It needs a day, a month by its name, a year of four digits and a time. Short unknown words are
-    ignored, but not after the time, where a word may be a half of the day. locale: CLDR's name;
-    raises babel's UnknownLocaleError, LookupError or ValueError if there are no words for it.
+    ignored, but not after the time, where a word may be a half of the day. If signs mark year,
+    month and day (_UNITS), all are numbers, and no word may be unknown. locale: CLDR's name; raises
+    babel's UnknownLocaleError, LookupError or ValueError if there are no words for it.
     """
     text = " ".join(text[:_MOST_LETTERS].split())
     clocks = list(_CLOCK.finditer(text))
@@ -159,8 +161,9 @@ def _locales(preferred: Iterable[str]) -> Iterator[str]:
 
 def read_times(texts: Sequence[str], preferred: Sequence[str]) -> list[datetime | None]:
     """Return the time of each text of a column, None if it is not understood. Those that are not in
-    ISO 8601 are read in one language, the one in which most are understood. preferred: CLDR locales
-    that are tried first. Times have a zone only if their text has one."""
+    ISO 8601 are read in one language: of those in which one of the first three is understood, the
+    one in which most are. preferred: CLDR locales that are tried first. Times have a zone only if
+    their text has one."""
     found = [_iso(text) for text in texts]
     left = [index for index, time in enumerate(found) if time is None]
     best: dict[int, datetime] = {}

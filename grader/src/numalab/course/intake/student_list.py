@@ -80,8 +80,9 @@ def parse_column_options(given: Sequence[str]) -> dict[str, str]:
 def _columns(
     header: Sequence[str], moodle: Header, named: Mapping[str, str], where: str
 ) -> list[str]:
-    """Return the meaning of each column; empty: none. Titles in `named` come first, then those of
-    systems with one language, then Moodle's. Raises UserError if a named one is missing."""
+    """Return the meaning of each column; empty: none. Titles in `named` come first, then Moodle's
+    identifier, then those of systems with one language, then Moodle's others. Raises UserError if a
+    named one is missing."""
     titles = [folded(title[:_MAX_SHOWN]) for title in header]
     lacking = [title for title in named if title not in titles]
     if lacking:
@@ -194,8 +195,8 @@ def read_student_list(
 def _add_times(
     listed: list[ListedStudent], times: Sequence[str], moodle: Header
 ) -> tuple[list[ListedStudent], tuple[str, ...]]:
-    """Add the times of Moodle's column to the list, and return it; and one sentence on times that
-    are not understood, if there are any. times: the column's text for each student."""
+    """Add the times of Moodle's column to the list, and return it; and one text on times that are
+    not understood, if there are any. times: the column's text for each student."""
     given = [index for index, text in enumerate(times) if text not in _NO_TIME]
     locales = moodle.words.locales if moodle.words is not None else ()
     read = read_times([times[index] for index in given], (*locales, "en"))
@@ -216,7 +217,7 @@ def _add_times(
 
 def _once(listed: Sequence[ListedStudent]) -> tuple[ListedStudent, ...]:
     """Keep the first line of each login, since some lists have one for each submission or
-    membership."""
+    membership, and all lines without a login."""
     found: dict[object, ListedStudent] = {}
     for number, line in enumerate(listed):
         login = line.person.external.get("login")
@@ -265,7 +266,7 @@ def match_students(
     people: Sequence[Person], listed: Sequence[ListedStudent]
 ) -> tuple[ListedStudent | None, ...]:
     """Return the line of the list for each person of a collection; None if none fits, or several
-    do. Keys decide before names."""
+    do. Keys decide before names; of lines with the same key the last one has it."""
     by_key = {key: line for line in listed for key in keys_of(line.person.external)}
     found: list[ListedStudent | None] = []
     for person in people:

@@ -1,6 +1,6 @@
 """Recognize the same student in every collection, and keep the same id.
 
-Keys of the course's system decide, then names. If neither does, no student is guessed: the entry
+Keys of the course's system decide, then names. If several students fit, none is guessed: the entry
 becomes a problem, which a list of the class (--students) resolves.
 """
 
@@ -27,7 +27,7 @@ _MOST_NAME = 200
 # Keys that are the same in a whole course. Moodle's "identifier" differs between assignments (table
 # assign_user_mapping), but is never another student's.
 _LASTING = ("id", "login", "email", "idnumber")
-# Letters that Unicode does not decompose into an ASCII letter and an accent.
+# How letters are spelt, most of which Unicode does not decompose into ASCII and an accent.
 _SPELT = str.maketrans(
     {"ß": "ss", "æ": "ae", "ø": "o", "å": "a", "œ": "oe", "ł": "l", "đ": "d", "ð": "d",
      "þ": "th", "\u0131": "i"}
@@ -58,8 +58,8 @@ class KnownStudent:
 
 def clean_name(text: str) -> str:
     """Return a name on one line, at most 200 characters long. Invisible characters are replaced by
-    their number, so that two names never look the same, except for joiners in those scripts in
-    which they say how letters are drawn (RFC 5892, A.1 and A.2)."""
+    their number, except for joiners in those scripts in which they say how letters are drawn
+    (RFC 5892, A.1 and A.2): these are left out."""
     text = nfc(text[: 2 * _MOST_NAME])
     kept = [
         " " if char.isspace() else char
@@ -88,8 +88,8 @@ def _strip_accents(name: str) -> str:
 
 
 def slug(name: str) -> str:
-    """Return a name in ASCII, fit for a file name: "Zoë Łukasz" becomes zoe-lukasz. A name without
-    Latin letters and digits becomes student- with a short digest of it."""
+    """Return a name in ASCII, fit for a file name: "Zoë Łukasz" becomes zoe-lukasz. A name of which
+    no letter or digit is left becomes student- with a short digest of it."""
     found = re.sub(r"[^a-z0-9_]+", "-", _strip_accents(name))[:_MOST_LETTERS].strip("-")
     if not re.search(r"[a-z0-9]", found):
         found = "student-" + hashlib.sha256(folded(name).encode()).hexdigest()[:8]
@@ -137,16 +137,16 @@ Mark = tuple[str, frozenset[Key]]
 
 
 def _mark(person: Person) -> Mark:
-    """Return what a collection says of a person: two with the same mark are one student. Names that
-    differ in case are two students if a collection has both."""
+    """Return what a collection says of a person: two with the same mark are one student. By names,
+    those that differ in case are two students if a collection has both."""
     return person.name, keys_of(person.external)
 
 
 def _identify_by_keys(
     people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[dict[int, str], dict[int, str]]:
-    """Return by index the ids of people whose keys are known; and a sentence for each whose keys
-    are those of several students."""
+    """Return by index the ids of people whose keys are known; and a text for each whose keys are
+    those of several students."""
     by_key: dict[Key, set[str]] = {}
     for student in known:
         for key in student.keys:
@@ -194,9 +194,10 @@ def _is_less_exact(person: Person) -> tuple[bool, bool]:
 
 
 def _is_cut(name: str) -> bool:
-    """Tell whether the id of a name lacks its beginning or end, so that it may be another person's
-    full name: that of "..ada", or of a name in two scripts. Apostrophes and the marks of
-    abbreviations and remarks don't count ('t Hooft, King Jr., Ada (she/her))."""
+    """Tell whether a name begins or ends with what its id can't have, so that this may be another
+    person's full name: that of "..ada", or of a name in two scripts. In names of several words,
+    apostrophes and the marks of abbreviations and remarks don't count ('t Hooft, King Jr., Ada
+    (she/her))."""
     text = _strip_accents(name).strip()
     if not re.search(r"[a-z0-9]", text):
         return False  # its id is of all of it
@@ -266,7 +267,7 @@ def _identify_by_names(
 def identify(
     people: Sequence[Person], known: Sequence[KnownStudent]
 ) -> tuple[tuple[Student | str, ...], tuple[KnownStudent, ...]]:
-    """Return for each person the student, or a sentence on why it is not clear who that is; and all
+    """Return for each person the student, or a text on why it is not clear who that is; and all
     students that are then known, by id. People with the same name and the same keys, or none, are
     one student."""
     ids, unclear = _identify_by_keys(people, known)
@@ -289,7 +290,8 @@ def identify(
 
 
 def read_known(path: Path) -> tuple[KnownStudent, ...]:
-    """Return the course's students; none if there is no file. Raises UserError if it is damaged."""
+    """Return the course's students; none if there is no file. Raises UserError if it is damaged or
+    can't be read."""
     if not path.exists():
         return ()
     data = read_json(path)

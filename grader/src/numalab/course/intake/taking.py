@@ -1,5 +1,5 @@
-"""Take the files of one folder for a lab: those with the names that the lab declares, or that
-clearly stand for them. Texts are converted to what compilers and TOML readers need."""
+"""Take the files of one folder for a lab: those with the names in graded_names, or that clearly
+stand for them. Texts are converted to what compilers and TOML readers need."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HANDED_OUT = frozenset(
 )  # fmt: skip
 # Answers to a case, which go with a lab's kernels, and predictions, which go with a variant's.
 DIAGNOSIS, PREDICTIONS = "diagnose.toml", "predictions.toml"
-# Files that are taken, but not graded if nothing else is there.
+# Files that are taken only along with others.
 NOT_GRADED = frozenset({explanation.FILE, TICKET, DIAGNOSIS, PREDICTIONS})
 _MOST_NAMED = 4
 _ENCODINGS = {
@@ -54,7 +54,7 @@ def never_starting(lab: Lab, name: str, content: bytes, ticket: bytes | None) ->
 @dataclass(frozen=True)
 class Chosen:
     """What is taken of a student's files for one lab. files: contents by the lab's names; notes:
-    what was left out or changed, a sentence each."""
+    sentences for the student on these and other files."""
 
     lab: Lab
     files: Mapping[str, bytes]
@@ -125,8 +125,9 @@ def describe_entry(entry: Entry) -> str:
 
 
 def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
-    """Return a file's text as compilers and TOML readers need it, in UTF-8 with Unix line ends; and
-    sentences on what was changed or is odd in it. Raises Refused, and OSError."""
+    """Return a file's text, with changes that compilers and TOML readers need, such as of UTF-16 or
+    of Windows's line ends; and sentences on what was changed or is odd in it. Raises Refused, and
+    OSError."""
     name = shown(entry.name)
     if entry.refused or entry.opener is None:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")
@@ -175,7 +176,7 @@ def ticket_of(files: Sequence[Entry]) -> bytes | None:
 
 def _similar_names(required: str, files: Sequence[Entry]) -> list[str]:
     """Return names of files that may be meant for the required one: they are like it, or those of
-    sources in its language, or misspelt."""
+    probable kernels in its language (is_probably_kernel), or misspelt."""
     stem, _, suffix = required.rpartition(".")
     like = re.compile(rf"{re.escape(stem)}[\s_-]*(\(?\d+\)?)?\.{re.escape(suffix)}(\.txt)?", re.I)
     names = [entry.name for entry in files if entry.name != required]

@@ -1,7 +1,7 @@
 """Entries of a collection, and how folders are read; archives.py reads archives.
 
-All of it is untrusted: links are never followed, special files never opened, and a path that climbs
-out of its tree is refused. Nothing is unpacked, and limits are checked while a file is read.
+All of it is untrusted: links in it are never followed, special files never read, and a path that
+climbs out of its tree is refused. Nothing is unpacked, and limits are checked while a file is read.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ def nfc(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return a name without case and with plain blanks, so that names that a person or a file
-    system takes for the same are equal."""
+    """Return a name without case, in NFC and with single plain blanks, for comparing names."""
     return nfc(" ".join(nfc(text).split()).casefold())
 
 
@@ -90,7 +89,7 @@ def letters(text: str) -> str:
 
 def is_ignored(path: tuple[str, ...]) -> bool:
     """Tell whether an entry is not meant to be handed in: macOS's resource forks ("._x" and
-    __MACOSX), what file managers and editors leave, or the inside of a repository."""
+    __MACOSX), what file managers and other programs leave, or the inside of a repository."""
     *folders, name = path
     return (
         name.startswith("._")
@@ -136,7 +135,7 @@ def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
 
 
 def plain_file(path: Path) -> IO[bytes]:
-    """Open a regular file, and never through a link, as files.plain_file does. Raises Refused."""
+    """Open a regular file that is no link, as files.plain_file does. Raises Refused."""
     try:
         return files.plain_file(path)
     except FileNotFoundError as error:
@@ -154,7 +153,8 @@ def _kind(entry: os.DirEntry[str]) -> EntryKind:
 
 
 def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
-    """Yield all entries of a folder in order of their names, folders before what is in them. A
+    """Yield the entries of a folder, without ignored ones, in order of their names, folders before
+    what is in them; .git, MADE_FOLDERS below the top and folders at MAX_DEPTH are not entered. A
     folder that can't be read gets a refused entry, and so does the rest of a folder at the top with
     more than `most` entries. Raises OSError if the folder itself can't be read."""
     for top in _listed(root, ()):

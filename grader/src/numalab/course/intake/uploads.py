@@ -20,8 +20,9 @@ class StudentUpload:
     """The entries of a collection that are one student's.
 
     Attributes:
-        source: the name or path of the student's entry, or what the student's entries begin with.
-        entries: the entries, with paths below the student's folder.
+        source: the name or path of the student's entry, or what the student's entries begin with;
+            if is_missing the list's name.
+        entries: the entries, with the paths by which files are chosen.
         notes: sentences for the student.
         repository: path of a clone's .git; None if it is no clone.
         handed_in_at: the time in the list of the class, maybe without a zone; None: there is none.
@@ -43,7 +44,8 @@ class Layout:
 
     Attributes:
         name: the layout's name, as --layout takes it.
-        uploads: one for each student's place; a student may have several.
+        uploads: one for each student's place, and each student without one; a student may have
+            several.
         problems: entries that are no student's, and what else the instructor should know.
     """
 
@@ -57,7 +59,7 @@ class CollectionContext:
     """What is known of a collection besides its entries.
 
     Attributes:
-        name: the collection's name, without an archive's suffix.
+        name: the name of the collection, without an archive's suffix, or of its only folder.
         graded_names: names of files that are graded.
         logins: logins of the class, without case, as far as a list has them.
         is_lab: tells whether a folder's name is a lab's.

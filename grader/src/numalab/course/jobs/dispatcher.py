@@ -41,7 +41,7 @@ class PollRate:
     """How often files and the scheduler are polled.
 
     Attributes:
-        poll_s: time between two polls of the files.
+        poll_s: time between two polls of the files, except at the end (end_s).
         grace_s: how long it may take until what a job has written is visible on this machine, or
             until the scheduler knows a job. Shared file systems cache a folder for up to 60 s
             (nfs(5), acdirmax).
@@ -57,7 +57,7 @@ class PollRate:
 
     @property
     def end_s(self) -> float:
-        """Time between two polls of the files while each job has one attempt left."""
+        """Time between two polls of the files while no job has more than one attempt left."""
         return self.poll_s / 8
 
 
@@ -66,7 +66,7 @@ class RunPlan:
     """How new runs are made.
 
     Attributes:
-        requeues: how often grading a target is begun again at most.
+        requeues: how many further tries a target has.
         max_per_job: the largest number of targets in a job.
         nodes: number of cluster nodes that jobs run on, as far as known, 1 or more.
     """
@@ -85,7 +85,7 @@ class BatchStatus:
     Attributes:
         total, graded: numbers of requested targets.
         failed: number of requested targets that failed for good, through no fault of the student's.
-        begun_again: how often gradings were begun again.
+        begun_again: how often gradings were submitted again.
         running, pending: numbers of jobs that run and that wait.
         note: what jobs wait for, or that the scheduler does not answer; empty if nothing is known.
     """
@@ -207,7 +207,7 @@ class Dispatcher:
         to grade or that are to be begun again.
 
         Raises:
-            UserError: a run goes on with the other engine, or can't be taken up.
+            UserError: a run goes on on Slurm, which is not this engine, or can't be taken up.
             NumalabError: Slurm does not answer, or a record is damaged.
             OSError: the course's folder can't be written.
         """
@@ -250,8 +250,8 @@ class Dispatcher:
 
     def _follow(self, run: BatchRun) -> None:
         """Count all targets of a run as still to be graded by it, and no longer as graded or left
-        in another run: a run that was begun again is in several, and belongs to the newest. Older
-        runs come first."""
+        in another run: a target that was begun again is in several, and belongs to the newest.
+        Older runs come first."""
         self._runs[run.id] = run
         items = {task.target for task in run.tasks}
         self.graded -= items
@@ -343,7 +343,7 @@ class Dispatcher:
             self._quiet_since_s.pop(key, None)
 
     def _drop_cancelled(self) -> None:
-        """Cancel the runs for which `batch cancel` was called, by this or another process."""
+        """Cancel the runs for which `batch cancel` was called."""
         for run in list(self._runs.values()):
             if runs.is_cancelled(self.course, run):
                 self.engine.cancel(run)
@@ -377,9 +377,9 @@ class Dispatcher:
     def _begin_again(
         self, run: BatchRun, key: tuple[str, int], tasks: Sequence[GradingTask], state: ChunkState
     ) -> list[GradingTask]:
-        """Give up the tasks that have no try left, and return the others. A target whose grading
-        had begun uses up a try. If the job had not even begun its first target, each does: such a
-        job must not be submitted for ever."""
+        """Give up the tasks that use up a try and have none left, and return the others. A target
+        whose grading had begun uses up a try. If the job had not even begun its first target, each
+        does: such a job must not be submitted for ever."""
         begun = {
             t.target
             for t in tasks
@@ -473,8 +473,8 @@ class Dispatcher:
 
     def note_earlier(self) -> None:
         """Note which requested targets are graded, except those whose undecided points another
-        grading could decide. Attempts that the gradebook lacks are added to it, since the command
-        before may have been killed in between. Raises NumalabError and OSError."""
+        grading could decide. Attempts of them that the gradebook lacks are added to it, since the
+        command before may have been killed in between. Raises NumalabError and OSError."""
         known, left_open = self.book.states(), set(self.book.undecided_attempts())
         found: list[Attempt] = []
         for item in self.requested:

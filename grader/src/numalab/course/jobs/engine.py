@@ -41,8 +41,8 @@ class Engine(Protocol):
         """Start a run whose run.json is written. Raises UserError if it is refused."""
 
     def take_up(self, run: BatchRun) -> bool:
-        """Tell whether jobs of a run that an earlier command has left go on and are to be followed.
-        Raises UserError if they neither go on nor end."""
+        """Tell whether the jobs of a run that an earlier command has left are to be followed; if
+        not, none goes on. Raises UserError if they neither go on nor end."""
 
     def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
         """Return what is known of the chunks of each run, by the run's id; None: there is no answer

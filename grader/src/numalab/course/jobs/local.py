@@ -26,15 +26,15 @@ LEAVE_S = 60  # how long processes that are to end are waited for
 
 
 def worker_environment(installation: Installation) -> dict[str, str]:
-    """Return the environment of a job, and of the gradings that it starts."""
+    """Return the environment of a local job, which the gradings of any job have, too."""
     return shell_variables.numalab_environment() | {
         "NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
 
 
 class Local:
-    """The engine for a single machine. max_concurrent: number of processes at a time; none of them
-    runs while another takes times (node_lock.py)."""
+    """The engine for a single machine. max_concurrent: number of processes at a time; their
+    gradings wait while another takes times (node_lock.py)."""
 
     name: runs.EngineName = "local"
 
@@ -118,7 +118,7 @@ class Local:
 
     def cancel(self, run: BatchRun) -> None:
         """End the processes that this command has started for a run, and drop its waiting chunks.
-        `batch cancel` itself only marks a local run: the command that owns its processes finds the
+        `batch cancel` itself ends no process of a local run: the command that owns them finds its
         mark and calls this."""
         self._queue = deque(waiting for waiting in self._queue if waiting[0].id != run.id)
         self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])

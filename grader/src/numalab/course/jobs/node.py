@@ -1,7 +1,6 @@
 """The module that a job runs: python -m numalab.course.jobs.node PRESET COURSE RUN CHUNK.
 
-It is separate from the command line, since importing that takes longer than all that a job does
-besides its gradings.
+It is separate from the command line, since importing that takes long.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where a job builds and grades on its machine: a temporary folder that goes away with the job."""
+"""Where a job builds and grades: a folder on its machine that it or a later job removes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def node_folder() -> Iterator[Path]:
-    """Yield a new folder for this job on this machine's disk, and remove it afterwards, even if
-    signals to end arrive while it is made or removed. Folders of killed jobs are removed, too.
-    Raises UserError if it can't be made."""
+    """Yield a new folder for this job among this machine's temporary ones, and remove it
+    afterwards, even if signals to end arrive while it is made or removed. Folders of killed jobs
+    are removed, too, as far as possible. Raises UserError if it can't be made."""
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         try:
@@ -56,8 +56,8 @@ def node_folder() -> Iterator[Path]:
 
 def remove_stale_workdirs(parent: Path | None = None) -> None:
     """Remove folders of this user's jobs that ended without removing them, as far as possible.
-    parent: where they lie; None: this process's folder for temporary files. Raises OSError if there
-    is no such folder."""
+    parent: where they lie; None: this process's folder for temporary files. Raises OSError if it
+    has none."""
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
         with suppress(OSError):
             if folder.lstat().st_uid == os.geteuid():
@@ -65,8 +65,8 @@ def remove_stale_workdirs(parent: Path | None = None) -> None:
 
 
 def _remove_if_dead(folder: Path) -> None:
-    """Remove a folder unless its job is alive or it is just being made. Raises OSError if a job
-    holds it."""
+    """Remove a folder unless its job is alive or it is just being made. Raises OSError, such as if
+    a job holds it."""
     for name in (_OWNED, _UNLOCKED):
         if (folder / name).is_file():
             with (folder / name).open("r+") as file:

@@ -57,8 +57,8 @@ class GradingTask:
     Attributes:
         number: the attempt's number.
         languages: those that were handed in.
-        tries: how often grading the target was begun before and came to nothing, through no fault
-            of the student's.
+        tries: how many tries to grade the target came to nothing before, through no fault of the
+            student's.
     """
 
     target: GradingTarget
@@ -69,11 +69,11 @@ class GradingTask:
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """Options for sbatch; an empty text means the site's default.
+    """Options for sbatch; an empty text, but for `time`, means the site's default.
 
     Attributes:
         time: the job's time limit as sbatch takes it; empty: by what the longest job grades.
-        max_concurrent: jobs that run at a time, on this machine too; 0: any number.
+        max_concurrent: jobs that run at a time, on this machine too; 0: any number, here one.
         exclusive: a job has its cluster node to itself.
         extra: further options as sbatch takes them, such as "--qos=teaching".
     """
@@ -95,7 +95,7 @@ class GradingOptions:
         effort: "quick" or "default".
         command: what is run in place of `numalab grade`; empty: nothing else.
         options: further arguments.
-        limit_s: after how many seconds per language a grading is stopped; 0: by the effort.
+        limit_s: seconds per language that a grading may take; 0: by the effort.
     """
 
     effort: str
@@ -104,7 +104,7 @@ class GradingOptions:
     limit_s: int = 0
 
     def limit_of(self, task: GradingTask) -> int:
-        """Return after how many seconds a task's grading is stopped."""
+        """Return how many seconds a task's grading may take, without waiting for others."""
         return (self.limit_s or LIMIT_S[self.effort]) * max(1, len(task.languages))
 
 
@@ -156,9 +156,9 @@ def split_tasks(
     """Split tasks into jobs of at most max_per_job tasks, in order.
 
     If all jobs can begin at once, there is one for each of the nodes, or fewer. Otherwise they come
-    in rounds of one for each node, and a round takes about half of what is left: whatever each
-    grading takes, the last jobs are short, and all nodes end at about the same time (factoring:
-    Hummel, Schonberg, Flynn, CACM 35, 1992).
+    in rounds of one for each node, and a round takes about half of what is left, as far as
+    max_per_job allows: so the last jobs are shorter, and nodes end at about the same time
+    (factoring: Hummel, Schonberg, Flynn, CACM 35, 1992).
     """
     left = len(tasks)
     jobs = max(-(-left // max_per_job), min(nodes, -(-left // FEWEST_IN_JOB)))

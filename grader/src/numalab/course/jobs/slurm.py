@@ -1,6 +1,6 @@
 """Slurm: the job script, and what squeue and sacct say. Rendering and parsing are pure.
 
-A run is one array job, found by its name, which no other job has. No result follows from what Slurm
+A run is one array job, found by its name, which no other job has. No grade follows from what Slurm
 says of a job: whether an attempt is complete is decided by its folder.
 """
 
@@ -72,7 +72,7 @@ class NodeEnvironment:
 
 
 def job_minutes(run: BatchRun) -> int:
-    """Return how many minutes the longest chunk usually takes, numalab's build included."""
+    """Return how many minutes the longest chunk usually takes at most, numalab's build included."""
     usual_s = runs.USUAL_S[run.grading.effort]
     longest_s = max(
         sum(usual_s * max(1, len(task.languages)) for task in chunk) for chunk in run.chunks
@@ -82,7 +82,8 @@ def job_minutes(run: BatchRun) -> int:
 
 def render_script(run: BatchRun, place: NodeEnvironment) -> str:
     """Return the job script. It is to be submitted from the run's folder, below which its output
-    goes: so no #SBATCH line has a path, for which quoting and % have rules of their own there."""
+    goes: so numalab's #SBATCH lines don't have the course's path, for which quoting and % have
+    rules of their own there."""
     slurm = run.slurm
     throttle = f"%{slurm.max_concurrent}" if slurm.max_concurrent else ""
     options = [
@@ -233,7 +234,7 @@ def parse_node_count(text: str, partition: str) -> int:
 
 def node_count(partition: str) -> int:
     """Return how many cluster nodes a partition has that respond; 1 if Slurm does not say.
-    partition: empty: the default one. Raises NumalabError if sinfo is missing."""
+    partition: empty: the default one. Raises NumalabError if sinfo is missing, and OSError."""
     done = _ask(["sinfo", "--noheader", "--format=%P|%D", "--responding"])
     return parse_node_count(done.stdout, partition)
 
@@ -255,8 +256,8 @@ class Slurm:
 
         Raises:
             UserError: the job is refused; the run is then over.
-            NumalabError: sbatch is missing, or the controller does not answer.
-            OSError: the script can't be written.
+            NumalabError: a command of Slurm's is missing, or the controller does not answer.
+            OSError: the run's folder can't be written.
         """
         folder = self.course.run(run.id)
         (folder / "job.sh").write_text(render_script(run, self.place), encoding="utf-8")
@@ -280,8 +281,8 @@ class Slurm:
 
     def was_submitted(self, run: BatchRun) -> bool:
         """Tell whether the job of a run was submitted. If its id is not noted, since the command
-        was killed before, Slurm is asked, and the id is noted. Raises NumalabError if Slurm does
-        not answer, and OSError."""
+        was killed before, Slurm is asked, and the id that it names is noted. Raises NumalabError if
+        Slurm is missing or does not answer, and OSError."""
         if runs.noted_job(self.course, run) is not None:
             return True
         for _ in range(SUBMIT_TRIES):

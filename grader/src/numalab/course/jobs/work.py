@@ -1,7 +1,7 @@
 """What a job does on its machine: it makes the attempts of one chunk, one after another.
 
-Each attempt is a `numalab grade` of its own, which builds in a folder on this machine's disk. Its
-results are renamed into the course's folder when they are complete.
+Each attempt is a `numalab grade` of its own, which builds in the job's temporary folder. Its
+results are renamed into place when they are complete.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class GradingExit:
 
     Attributes:
         code: its exit code, or the negative number of a signal; None: it was stopped at its limit.
-        result: the content of result.json; None if there is none.
+        result: the content of result.json; None if it can't be read.
         last_words: its last message, on one line; may be empty.
     """
 
@@ -103,8 +103,7 @@ class GradingExit:
 
 
 def why_not_graded(ended: GradingExit, limit_s: int) -> str:
-    """Return a sentence on why a grading came to nothing; empty if its result is about the
-    student."""
+    """Return in words why a grading came to nothing; empty if its result is about the student."""
     if ended.code is None:
         return f"The grading did not end within {limit_s} s and was stopped."
     if ended.code < 0:
@@ -151,7 +150,7 @@ def attempt_of(
 
     Args:
         job: Slurm's id of this job; empty without one.
-        judged_by: digest of the rules that judged it.
+        judged_by: digest of the present rules.
         goes_on_from: number of the undecided attempt that it went on from; 0: none.
     """
     why = why_not_graded(ended, limit_s)
@@ -193,8 +192,8 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _last_words(path: Path) -> str:
-    """Return numalab's last message in an output file, which may have several lines there, or else
-    the file's last line; on one line of at most 300 characters. Raises OSError."""
+    """Return numalab's last message near the end of an output file, which may have several lines
+    there, or else the file's last line; on one line of at most 300 characters. Raises OSError."""
     lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
     begins = [number for number, line in enumerate(lines) if line.startswith("numalab: ")]
     last = lines[begins[-1] :] if begins else lines[-1:]
@@ -210,7 +209,7 @@ def run_grading(
         folder: where output.txt is written, and where the command leaves result.json.
 
     Raises:
-        OSError: the command can't be started, or the output not be written.
+        OSError: the command can't be started, or output.txt not be made or read.
         KeyboardInterrupt: this job is to end; the grading has been stopped.
     """
     output = folder / "output.txt"
@@ -231,7 +230,7 @@ def run_grading(
 
 
 def _forget_last(installation: Installation, lab: str) -> None:
-    """Remove what the previous student's grading has left, so that the next one does not find
+    """Remove what a previous grading of the lab has left, so that the next one does not find
     it."""
     for folder in (installation.build / "results" / lab, installation.staged_folder(lab)):
         shutil.rmtree(folder, ignore_errors=True)
@@ -241,7 +240,8 @@ def _forget_last(installation: Installation, lab: str) -> None:
 
 def _undecided_attempt(course: CourseFolder, task: GradingTask) -> Attempt | None:
     """Return the target's last graded attempt before this one if another grading could decide
-    points of it; the new attempt replaces it. None otherwise. Raises NumalabError and OSError."""
+    points of it; the new one, if graded, replaces it. None otherwise. Raises NumalabError and
+    OSError."""
     earlier = [a for a in attempts.attempts_of(course, task.target) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
     return graded[-1] if graded and any(map(is_worth_regrading, graded[-1].results)) else None
@@ -280,7 +280,7 @@ class NodeWorkspace:
     """Where a job grades.
 
     Attributes:
-        folder: the job's folder on this machine's disk.
+        folder: the job's temporary folder.
         installation: numalab, built in that folder.
         job: Slurm's id of the job; empty without one.
     """
@@ -292,8 +292,8 @@ class NodeWorkspace:
     job: str
 
     def grade(self, task: GradingTask) -> Attempt | None:
-        """Make an attempt; None if another job has made it, or if the run is over. Raises OSError,
-        NumalabError and KeyboardInterrupt."""
+        """Make an attempt; None if another job has made it, if the run is over, or if this job was
+        taken for dead. Raises OSError, NumalabError and KeyboardInterrupt."""
         who = f"{os.uname().nodename}-{os.urandom(4).hex()}"
         course, grading = self.course, self.run.grading
         partial = attempts.partial_folder(course, task.target, task.number, self.run.id, who)
@@ -357,7 +357,7 @@ def grade_chunk(
     Raises:
         UserError: this machine has no folder for temporary files.
         NumalabError: an earlier attempt is damaged.
-        OSError: an attempt can't be written.
+        OSError: an attempt can't be made or written.
         KeyboardInterrupt: the job is to end.
     """
     with node_folder() as folder:

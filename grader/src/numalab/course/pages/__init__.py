@@ -1,4 +1,4 @@
 """Write pages about a class, for instructors and for students.
 
-Imported by `commands` alone: batch writes them, gradebook draws one anew.
+Imported by `commands` alone: report.
 """

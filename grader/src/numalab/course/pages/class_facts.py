@@ -23,9 +23,10 @@ class CriterionFacts:
     """A criterion over the class.
 
     Attributes:
-        max_points: the points that it can give, as its lab declares them.
+        max_points: the points that it can give.
         unit: the value's unit; may be empty.
-        lower_bound, upper_bound: bounds of the value; None if there is none.
+        lower_bound, upper_bound: bounds of the value; None if there is none. These and the points
+            are those of the first student's result.
         counts: numbers of students, by status over all machines.
         values: one for each student who has a value.
         failures: the first failure of each student who fails it.
@@ -67,7 +68,8 @@ class Seat:
 
 @dataclass(frozen=True)
 class LabFacts:
-    """A lab, or a variant, over the class; its criteria are in the lab's order."""
+    """A lab, or a variant, over the class; its criteria are in the lab's order, if numalab has the
+    lab."""
 
     name: str
     seats: Sequence[Seat]
@@ -240,7 +242,7 @@ def _nodes(attempts: Iterable[Attempt]) -> list[NodeGradings]:
 
 def _noisy(nodes: Sequence[NodeGradings]) -> list[NodeGradings]:
     """Return the machines on which much more is undecided than on the others; a single machine if
-    more than usual is."""
+    at least NOISY_SHARE is."""
     timed, still_open = sum(node.timed for node in nodes), sum(node.undecided for node in nodes)
     found = []
     for node in nodes:

@@ -203,9 +203,9 @@ def _parts(
 def _alike(
     standing: Standing, labs: Mapping[str, Lab], alike: Iterable[EqualKernels]
 ) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
-    """Yield groups of students with equal kernels, those with most kernels first: the students'
-    names and links (the id and an empty link if the standing does not have one), what their kernels
-    are equal to, and the labs and languages."""
+    """Yield groups of students with equal kernels, those in most labs and languages first: the
+    students' names and links (the id and an empty link if the standing does not have one), what
+    their kernels are equal to, and the labs and languages."""
     by_id = {row.student.id: row for row in standing.rows}
     found: dict[tuple[tuple[str, ...], str], list[str]] = {}
     for one in alike:

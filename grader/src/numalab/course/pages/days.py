@@ -47,8 +47,8 @@ class Days:
 
 
 def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
-    """Return the times of hand-ins, by student, lab and digest. A hand-in of which only a grading
-    is known has the time at which that began."""
+    """Return the times of hand-ins, by student, lab and digest. A hand-in of which only gradings
+    are known has the time at which one of them began."""
     found = {(one.student_id, one.lab, one.digest): one.handed_in_at for one in standing.handed_in}
     for row in standing.rows_with_variants:
         for attempt in attempts_of(row):

@@ -1,4 +1,4 @@
-"""Draw the page of an attempt that was judged again from its records, if it has no page yet."""
+"""Draw the page of an attempt that was judged again from its records."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ def _pictures(section: str) -> Iterator[Picture]:
 
 
 def first_pictures(page: str, language: str) -> list[Picture]:
-    """Return the first pictures of a language on the page of one grading; none if there are none.
-    language: its name on the page, such as C."""
+    """Return up to MOST pictures of a language from the page of one grading, the first that are
+    neither too long nor damaged. language: its name on the page, such as C."""
     for section in _KERNEL.findall(page):
         head = _HEAD.search(section)
         if head is not None and f", {language}:" in head[1]:

@@ -1,6 +1,7 @@
 """A class at a glance: a table of students by criteria, those of a lab next to each other. A cell
 has words, in place of which the style shows a sign and a colour, so that neither a colour nor a
-sign is needed to read it. A cell links to where the student's page says why. Pure functions."""
+sign is needed to read it. A cell with a status links to where the student's page says why. Pure
+functions."""
 
 from __future__ import annotations
 

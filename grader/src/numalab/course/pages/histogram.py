@@ -1,5 +1,5 @@
 """The distribution of values, as a small picture and in words. The picture is SVG that is written
-directly, since a class's page has a hundred of them, and its colours follow the page's. Pure
+directly, since a class's pages have many of them, and its colours follow the page's. Pure
 functions."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def number(value: float) -> str:
 
 
 def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]:
-    """Return the ends of the scale, which leaves out the outermost values and includes the bound.
-    ordered: one or more values, ascending."""
+    """Return the ends of the scale, which leaves out a share _ENDS of the values at each end and
+    includes the bound. ordered: one or more values, ascending."""
     cut = int(_ENDS * len(ordered))
     inner = ordered[cut : len(ordered) - cut]
     low, high = inner[0], inner[-1]

@@ -12,7 +12,7 @@ from numalab.judging.verdict import CAUSES, Cause, CriterionVerdict
 from numalab.words import first_upper
 
 MOST = 10  # criteria that are listed
-# If a kernel's results are wrong every other criterion fails, too, which is no mistake of its own.
+# If a kernel's results are wrong other criteria fail, too, which is no mistake of their own.
 _FOLLOWS: Cause = "not_right_yet"
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 

@@ -1,5 +1,5 @@
-"""Write a course's pages: the class's each time, a student's if anything on it has changed. Every
-file is renamed into place, so that a page is never read half written."""
+"""Write a course's pages; a student's only if something on it has changed. Files are renamed or
+linked into place, so that a page is never read half written."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _put_page(
     attempt: Attempt,
     target: Path,
 ) -> bool:
-    """Put an attempt's page into place; the page of one that was judged again is drawn, once.
-    Return whether there is a page. Raises OSError and NumalabError."""
+    """Put an attempt's page into place; for one that was judged again and has none it is drawn,
+    once. Return whether there is a page. Raises OSError and NumalabError."""
     if attempt.state != "graded":
         return False
     if target.is_file() or _put(_page_of(course, attempt), target):
@@ -84,7 +84,8 @@ def _put_pages(
 
 
 def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
-    """Return the digest of what all students' pages depend on. Raises OSError."""
+    """Return a digest of the title, the labs, and the templates and modules of students' pages.
+    Raises OSError."""
     digest = hashlib.sha256(repr((title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
@@ -101,8 +102,8 @@ def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
 
 
 def _digest(rows: Sequence[StandingRow], shared: str) -> str:
-    """Return a digest that changes with anything that a student's page shows. shared: that of what
-    all of them depend on."""
+    """Return a digest that changes with what a student's page shows of the student's rows. shared:
+    that of what all pages share."""
     facts = [
         (
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
@@ -263,8 +264,8 @@ def write_reports(
 
     Raises:
         UserError: there is no such student.
-        NumalabError: a page can't be written, an attempt.json is damaged, or an id can't name a
-            folder.
+        NumalabError: a page can't be written, a lab or an attempt.json is damaged, or an id can't
+            name a folder.
     """
     labs = labs_and_variants(installation.root)
     rows = _rows_by_student(standing.rows_with_variants)

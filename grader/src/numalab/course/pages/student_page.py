@@ -1,9 +1,9 @@
 """A student's page: what was reached and the next step, then every lab with its grade, and what
 passed or why not. Pure functions from records to text.
 
-Pictures are in the pages that were drawn at each grading. This page links to them, and takes the
-first pictures of what is to be done next from them: drawing pictures takes a second or two per
-grading, and a class has thousands of gradings.
+Pictures are in the pages that were drawn at each grading. This page links to them, and takes a few
+from one of them: drawing pictures takes a second or two per grading, and a class has thousands of
+gradings.
 """
 
 from __future__ import annotations
@@ -127,11 +127,12 @@ class _LabPart:
     """A row of the standing.
 
     Attributes:
-        notices: what the grade depends on besides the criteria, a sentence or two each.
+        notices: remarks on the grade, each of one or more sentences.
         counting: the attempt that counts; None if none does.
         signs: the criteria of the result that counts.
         parts: the parts of the grade; empty if grades have none, or nothing is handed in.
-        bar: points that are reached, and those that are not; None without a grade.
+        bar: points that are reached, and those that are not; None without a grade or points to
+            give.
         is_part: it is a variant that is part of its lab's grade.
     """
 
