@@ -41,7 +41,7 @@ class KernelEndsNode(Exception):
 
 def gather_on_vm(grading: Grading, place: VirtualPlace, parts: tuple[str | None, ...]) -> Grading:
     """Gather evidence on a virtual machine. Returns the grading on that machine. Raises
-    Interrupted, NumalabError (PlaceLost: the machine is gone) and UserError.
+    NumalabError (PlaceLost: the machine is gone) and what gather_evidence raises.
 
     Args:
         grading: the one on this machine, in which the kernel was built and checked.
@@ -104,7 +104,7 @@ def grade_on_vms(
 ) -> tuple[Verdict, list[Grading]]:
     """Grade a kernel on virtual machines, once it was graded on this machine. Returns the verdict
     over all machines, and the gradings on virtual machines. Raises Interrupted with both, as far
-    as they came, as its arguments.
+    as they came, as its arguments, NumalabError (they can't be judged) and OSError.
 
     Args:
         grading: the one on this machine; its record notes which machines could not be graded on.

@@ -2,7 +2,7 @@
 
 ThreadSanitizer observes accesses by code that compilers insert. Accesses without such code are
 searched for in the source that the compiler was given, and in what it made of it
-(common/cmake/compile_watched). A kernel that has such accesses is not searched for races."""
+(common/cmake/compile_watched). A kernel with accesses that nothing observes is not searched."""
 
 from __future__ import annotations
 

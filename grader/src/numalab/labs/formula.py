@@ -1,5 +1,5 @@
-"""Formulas that students write: numbers, + - * / ( ), names of measured values, and min and max
-where a file allows them. Pure functions."""
+"""Formulas that students write: numbers, + - * / ( ), names of values, and min and max where a file
+allows them. Pure functions."""
 
 from __future__ import annotations
 

@@ -285,8 +285,9 @@ def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, .
 def _threads(
     policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
 ) -> int:
-    """Return the number of threads of a rank, the same for all. Ranks that share a unit share its
-    cores or PUs equally. sharing: how many ranks have the same PUs. Raises BadPolicy."""
+    """Return the number of threads of a rank, the same for all. With one per core or PU, ranks that
+    have the same PUs share those equally. sharing: how many ranks have the same PUs. Raises
+    BadPolicy."""
     required = policy.threads
     if isinstance(required, RuntimeDefault):
         sizes = {len(pus) for pus in ranks}
@@ -343,7 +344,7 @@ LISTED_RANKS = 8
 
 
 def summary(plan: RankPlan) -> list[str]:
-    """Return lines that describe a plan: the first few ranks with their PUs, and notes."""
+    """Return lines that describe a plan: the first few ranks with their PUs if bound, and notes."""
     count = len(plan.ranks)
     each = "each with " if count > 1 else "with "
     lines = [f"{_many(count, 'rank')}, {each}{_many(plan.threads, 'thread')}"]
