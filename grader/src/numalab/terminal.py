@@ -15,7 +15,7 @@ from rich.table import Table
 
 WIDTH = 80
 MATRIX_COLUMNS = 8
-# In place of a blank at which no line may end; `stripped` turns it into one. (rich breaks lines at
+# Stands for a blank at which no line may end; `stripped` turns it into one. (rich breaks lines at
 # Unicode's own no-break spaces, too.)
 _NO_BREAK = "\ue000"
 _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w))")

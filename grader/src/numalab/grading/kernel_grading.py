@@ -8,7 +8,7 @@ A run of the monitor may say nothing about the kernel. It stays on record and is
 - *numalab failed* in a run of the student's program, or the program ended before the kernel was
   called: the same run with numalab's own program, the *baseline*, decides. If the baseline fails as
   well, numalab is at fault and the student's program is excused. If it succeeds, the run is
-  repeated, and after MAX_ATTEMPTS at most the student's program is blamed.
+  repeated, and at the latest after MAX_ATTEMPTS the student's program is blamed.
 
 A kernel could bring any of that about on purpose, whenever it is about to lose. So a repetition
 never helps it. A round of timing that was repeated can be lost but not won (`second_try`); for
@@ -75,7 +75,7 @@ MOST_PAUSED_RUNS = 12
 # again and again can't be told from a program that stops the monitor whenever it loses.
 FREE_STALLS = 2
 # Runs of the student's program in which numalab failed, each followed by a baseline that succeeded,
-# after which the program is blamed.
+# after which at the latest the program is blamed.
 MAX_ATTEMPTS = 2
 # What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB per rank.
 STARTED_BYTES = 32 << 20

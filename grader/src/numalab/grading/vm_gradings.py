@@ -173,7 +173,7 @@ LOCAL_ONLY = "the machine is booted as a virtual node, and --here-only asks for 
 
 def observe_seeded_node(grading: Grading) -> None:
     """Record the description of the machine that a lab's answers are about, or why there is none,
-    where a usable file with answers was handed in. Raises Interrupted."""
+    where a usable file with answers was handed in. Raises Interrupted and KeyboardInterrupt."""
     machines = {goal: of.machine for goal, of in answer_files().items() if of.machine is not None}
     file = next((file for file in grading.lab.files if file.goal in machines), None)
     if file is None or grading.machine is not None:

@@ -64,8 +64,8 @@ class Place(Protocol):
         """Return the monitor's options by which workers are isolated there."""
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end. Raises Interrupted (Ctrl-C), and NumalabError where the program
-        can't be run."""
+        """Run a program to its end. Raises Interrupted (Ctrl-C), and NumalabError where it can't be
+        run, or elsewhere takes too long."""
 
 
 class ThisMachine:
