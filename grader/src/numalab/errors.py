@@ -14,7 +14,7 @@ WIDTH = 80  # columns of messages
 class UserError(Exception):
     """A command can't do what the user has asked for; exit code 2.
 
-    The message says what happened, where, and what to do next.
+    The message is to say what happened, where, and what to do next.
     """
 
 

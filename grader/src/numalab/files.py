@@ -106,8 +106,8 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
-    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError for a number that
-    is not finite."""
+    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError, such as for a
+    number that is not finite."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     write_whole(path, text + "\n")
 

@@ -245,7 +245,8 @@ class Installation:
 
     @contextmanager
     def lock(self, report_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-        """Keep a second command out of the build folder and the results for a block.
+        """Keep a second command out of the build folder and the results for a block, as far as
+        files can be locked.
 
         Take this lock before the machine's (grading/node_lock.py), never while holding that, since
         a command that holds this one may wait for the machine. Raises LockedError where another

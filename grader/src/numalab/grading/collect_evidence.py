@@ -253,7 +253,8 @@ def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | Non
 
 
 def _observe_control(grading: Grading, part: str | None) -> None:
-    """Run the solution for comparison, and keep its runs for the other kernels of a call."""
+    """Take the solution's runs that were kept, for comparison, or make them and keep them for the
+    other kernels of a call."""
     name = f"{grading.program(SOLUTION).name} {part or ''}"
     if grading.take_kept(name):
         return

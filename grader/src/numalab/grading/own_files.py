@@ -6,8 +6,8 @@ and the command, so that `./numalab grade 01` works there as everywhere. In an u
 files to edit are in labs/ itself, and as they were given in installation.RELEASED, so that a newer
 archive that is unpacked over it replaces none of them.
 
-Edited files are never overwritten, and removed ones are not put back. Starting code of an earlier
-release is replaced by this one's, and kept in earlier_release/.
+Files whose code was edited are never overwritten, and removed ones are not put back. Starting code
+of an earlier release is replaced by this one's, and kept in earlier_release/.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 
 def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
-    """Make the user's folder with the labs that it lacks, and bring up to date what was not edited.
+    """Make the user's folder with the labs that it lacks, and bring starting code up to date.
     In a checkout the user works in numalab's own folder, and nothing is copied. note: called with
     lines on where files are, and which were replaced. Raises NumalabError."""
     if installation.work is None:

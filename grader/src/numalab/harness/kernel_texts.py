@@ -17,8 +17,8 @@ NUMALAB_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def misspelt_directives(source: str, language: str) -> list[str]:
-    """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP
-    and are comments; empty for C, where the compiler warns. At most MAX_OUTPUT_LINES are listed."""
+    """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP's
+    and are none; empty for C, where the compiler warns. At most MAX_OUTPUT_LINES are listed."""
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"

@@ -14,7 +14,7 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {"min": min, "max
 
 
 class BadFormula(ValueError):
-    """A formula that can't be used; the message says why, and what to write."""
+    """A formula that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Launch policies, and the plan of ranks that a policy means on a machine.
 
 A policy (launch.toml) says by units of the topology how many ranks there are, how many threads each
-has, and what a rank is bound to. It never names PU numbers, so that it holds on any machine. `plan`
-applies it to the PUs of one machine; launch_commands renders the plan for each launcher. Pure
-functions.
+has, and what a rank is bound to. It names no PU numbers, which would hold on one machine only.
+`plan` applies it to the PUs of one machine; launch_commands renders the plan for each launcher.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _WORDS = {
 
 
 class BadPolicy(UserError):
-    """A policy that can't be read, or has no meaning on a machine; the message says what to write
-    instead."""
+    """A policy that can't be read, or has no meaning on a machine; the message says why, and mostly
+    what to write instead."""
 
 
 # ---- reading -------------------------------------------------------------------------

@@ -27,7 +27,7 @@ _EXAMPLE = 'write a line such as share = "threads / cores"'
 
 
 class BadModel(ValueError):
-    """A model that can't be used; the message says why, and what to write."""
+    """A model that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ _LANGUAGE = Language(NAMES)
 
 
 class BadPrediction(ValueError):
-    """A prediction that can't be used; the message says why, and what to write."""
+    """A prediction that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ PREDICTED_KEYS = (
 
 
 class BadPredictions(ValueError):
-    """A file that can't be used; the message says why, and what to write."""
+    """A file that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

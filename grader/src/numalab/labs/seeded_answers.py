@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 
 
 class BadAnswers(ValueError):
-    """A file that can't be used; the message says why, and what to write."""
+    """A file that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Run binutils and compilers on files made from untrusted input, with limits.
+"""Run programs, such as binutils and compilers, on what comes from untrusted input, with limits.
 
 A line table or a symbol can cost such a program any time and all memory; limits end it.
 """
