@@ -74,7 +74,7 @@ class Installation:
 
     @property
     def is_edition(self) -> bool:
-        """Tell whether it is a student copy, which has the solutions' object files only."""
+        """Tell whether it is a student copy, which lacks the text of the solutions' kernels."""
         return (self.root / EDITION).is_file()
 
     def need_solutions(self, what: str) -> None:
@@ -200,7 +200,7 @@ class Installation:
 
     @property
     def describe_topology(self) -> Path:
-        """Return the program that prints what hwloc reads in an export of another machine."""
+        """Return the program that prints what hwloc reads in an export or synthetic description."""
         return self.build / "common" / "describe_topology"
 
     @property

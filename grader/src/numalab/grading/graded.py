@@ -51,7 +51,7 @@ class GradedKernel:
         return self.evidence_by_place[0][1]
 
     def json_data(self) -> Json:
-        """Return the result as `./numalab grade --json` and kept results list it."""
+        """Return the result as `./numalab grade --json` and kept results have it."""
         predictions = self.predictions
         earlier = msgspec.to_builtins(self.local_evidence.earlier_times)
         return add_timing(self.verdict.json_data(), self.accounts) | {
