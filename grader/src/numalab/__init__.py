@@ -23,7 +23,7 @@ __version__ = "0.2.0"  # the one place that it is read from
 
 def lab(name: str) -> LearnerLab:
     """Open a lab by its name or number, or your variant by its name. What that needs is imported
-    here, so that importing numalab stays cheap. Raises UserError (no such lab) and NumalabError."""
+    here, so that importing numalab stays cheap. Raises UserError, NumalabError and OSError."""
     from numalab.learning.api import find_lab
 
     return find_lab(name)

@@ -14,7 +14,7 @@ def _leave(number: int, frame: object) -> NoReturn:
     os._exit(EXIT_INTERRUPTED)
 
 
-# nohup has SIGINT ignored, and the launcher blocks it while Python starts.
+# A script's background jobs have SIGINT ignored, and the launcher blocks it while Python starts.
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, _leave)
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -14,7 +14,7 @@ WIDTH = 80  # columns of messages
 class UserError(Exception):
     """A command can't do what the user has asked for; exit code 2.
 
-    The message says what happened, where, and what to do next.
+    The message is to say what happened, where, and what to do next.
     """
 
 
@@ -31,12 +31,12 @@ class NumalabError(Exception):
 
 
 class Interrupted(Exception):
-    """Ctrl-C or a request to stop; what was recorded until then is kept."""
+    """Ctrl-C or a request to stop."""
 
 
 def reason_of(error: OSError) -> str:
     """Return the system's reason for an error, and the file where the error names one. For a full
-    disk without a file, add which folder is full and what to do."""
+    disk without a file, add which folder is full, where one is found, and what to do."""
     is_full = error.errno in NO_ROOM
     file = (is_full and error.filename2) or error.filename  # a copy's second one is written
     place = f" ({file})" if file else ""
@@ -45,9 +45,9 @@ def reason_of(error: OSError) -> str:
 
 
 def wrapped(message: str) -> str:
-    """Wrap a message into lines of at most 80 columns; a path that is longer stays whole, so that
-    it can be copied. Lines after the first are another program's, mostly a compiler's, and are
-    laid out by untrusted/listing.py."""
+    """Wrap the first line of a message into lines of at most 80 characters; a word that is longer
+    stays whole, so that a path can be copied. Lines after the first, such as a compiler's, are laid
+    out by untrusted/listing.py."""
     first, newline, rest = visible_lines(message).partition("\n")
     lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([lines, *listing(rest, WIDTH)]) if newline else lines

@@ -17,8 +17,8 @@ MIB = 1 << 20
 
 
 class NotPlain(Exception):
-    """A file is not read, since it is no regular file, too large, or can't be read. The message
-    continues a sentence that begins with the file's name: "is a link"."""
+    """A file is not read. The message says why, continuing a sentence that begins with the file's
+    name: "is a link"."""
 
 
 def plain_file(path: Path, *, follow_links: bool = False) -> IO[bytes]:
@@ -90,9 +90,9 @@ _MINE = os.urandom(4).hex()
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a text in UTF-8, whole or not at all. Raises OSError; the file then is as it was, and
-    no partial file is left. Where two processes write the same file at once, the later text
-    stays."""
+    """Write a text in UTF-8, whole or not at all. Raises OSError, and UnicodeEncodeError for half
+    of a surrogate pair; the file then is as it was. Where two processes write the same file at
+    once, the later text stays."""
     partial = partial_path(path.with_name(f"{path.name}.{os.getpid()}-{_MINE}"))
     try:
         partial.write_text(text, encoding="utf-8")
@@ -106,16 +106,16 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
-    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError for a number that
-    is not finite."""
+    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError, such as for a
+    number that is not finite."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     write_whole(path, text + "\n")
 
 
 def link_or_copy(source: Path, target: Path) -> None:
-    """Put a file that is never changed at a second place: as a hard link, or as a copy where the
-    file system allows no link. Raises FileNotFoundError where there is no source, FileExistsError
-    where there is a target, and OSError, after which there is nothing at the target."""
+    """Put a file that is never changed at a second place: as a hard link, or as a copy where no
+    link can be made. Raises FileNotFoundError where there is no source or no folder for the target,
+    FileExistsError where there is a target, and OSError, after which there is none."""
     try:
         os.link(source, target)
     except (FileExistsError, FileNotFoundError):

@@ -1,8 +1,8 @@
 """Where things are: the folders of numalab, and those of its user.
 
-A user who can write to numalab's folder works in it. For all others, and for every user of an
-installed copy (./numalab install), what a command writes goes to folders of the user's own: files
-to edit, builds, and what outlives a build. Only the user can read the last two.
+A user who can write to numalab's folder works in it. All others, and every user of an installed
+copy (./numalab install), have folders of their own for files to edit, builds, and what outlives a
+build. Only the user can read the last two.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from numalab.processes import shell_variables
 RECORD = "installation.json"  # in the folder of an installed copy, once all of it is there
 GRADING = "grading"  # in a lab's folder: what students neither read, nor edit, nor run by hand
 # The starting code in a lab's folder of an archive, of a release or a student copy. It is not in
-# labs/ itself, where unpacking a newer archive would replace files that were edited.
+# the lab's folder itself, where unpacking a newer archive would replace files that were edited.
 RELEASED = f"{GRADING}/starting_code"
-EDITION = "edition.json"  # in the folder of a student copy, which has no solutions
+EDITION = "edition.json"  # in the folder of a student copy, without the text of solutions
 WORK_VARIABLE = "NUMALAB_WORK"
 RETRY_S = 0.5  # between two tries to take a lock that another command holds
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A checkout of numalab or an installed copy, and the CMake preset that it is built with."""
+    """The folders that numalab works in, and the CMake preset that it is built with."""
 
     root: Path  # its folder
     preset: str = "gnu"
@@ -74,7 +74,7 @@ class Installation:
 
     @property
     def is_edition(self) -> bool:
-        """Tell whether it is a student copy, which has the solutions' object files only."""
+        """Tell whether it is a student copy, which lacks the text of the solutions' kernels."""
         return (self.root / EDITION).is_file()
 
     def need_solutions(self, what: str) -> None:
@@ -90,8 +90,8 @@ class Installation:
         return self.root / "labs" / lab
 
     def grading_folder(self, lab: str) -> Path:
-        """Return the folder of what only the grader reads: lab.toml, driver, phases, hints,
-        variants."""
+        """Return the folder of the lab's lab.toml, driver, phases and hints, and of what its
+        variants are made from."""
         return self.lab_folder(lab) / GRADING
 
     def own_folder(self, lab: str) -> Path:
@@ -122,8 +122,8 @@ class Installation:
         return self.state_root / self.preset / "results" / lab / language / variant
 
     def is_own(self, folder: Path) -> bool:
-        """Tell whether a folder is a lab's in this installation, with the user's or numalab's own
-        files, and not a hand-in."""
+        """Tell by its path whether a folder is a lab's in this installation, with the user's or
+        numalab's own files, and not a hand-in."""
         kits = (self.root / "labs", self.root / "solutions")
         return folder.parent in (*kits, self.work_root / "labs", self.variants_root)
 
@@ -200,7 +200,7 @@ class Installation:
 
     @property
     def describe_topology(self) -> Path:
-        """Return the program that prints what hwloc reads in an export of another machine."""
+        """Return the program that prints what hwloc reads in an export or synthetic description."""
         return self.build / "common" / "describe_topology"
 
     @property
@@ -245,12 +245,13 @@ class Installation:
 
     @contextmanager
     def lock(self, report_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-        """Keep a second command out of the build folder and the results for a block.
+        """Keep a second command out of the build folder and the results for a block, as far as
+        files can be locked.
 
         Take this lock before the machine's (grading/node_lock.py), never while holding that, since
         a command that holds this one may wait for the machine. Raises LockedError where another
-        command holds it and report_wait is None, UserError where its file can't be made, and
-        NumalabError where a folder that programs write to is full.
+        command holds it and report_wait is None, UserError where its file or a folder can't be
+        made, and NumalabError where a folder that programs write to is full.
 
         report_wait: called with a sentence, once, where another command holds the lock, which is
         then waited for; None: don't wait.
@@ -319,9 +320,10 @@ def is_shared(root: Path) -> bool:
 
 
 def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
-    """Return this user's folders by the XDG Base Directory Specification. Builds are of one
-    installation, by the path of its root; the other folders serve all that the user works with.
-    environment: the user's variables. Raises UserError where there is no home folder."""
+    """Return this user's folders: that of WORK_VARIABLE or ~/numalab, and by the XDG Base Directory
+    Specification those of builds and state. Builds are of one installation, by the path of its
+    root; the other folders serve all that the user works with. environment: the user's variables.
+    Raises UserError where there is no home folder."""
     try:
         home = Path.home()
     except RuntimeError as error:
@@ -340,8 +342,8 @@ def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that only this user can read, whatever the umask; close an existing one to
-    other users. Raises UserError where it can't be made, or belongs to another user."""
+    """Make a folder that only this user can read; close an existing one to other users. Raises
+    UserError where that can't be done, or it belongs to another user."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -364,8 +366,8 @@ def find_installation(preset: str) -> Installation:
     """Return the installation that NUMALAB_ROOT names, or the one that this file belongs to, with
     the name of a CMake preset, which is not checked.
 
-    Builds and results are in the folder that NUMALAB_BUILD names, or in the installation's own; if
-    it is_shared, in the user's folders (own_places). Raises NumalabError where the root has no
+    Builds and results are in the folder that NUMALAB_BUILD names; without it in the installation's
+    own, or if it is_shared in the user's (own_places). Raises NumalabError where the root has no
     folder labs/, and UserError where it is_shared and the user has no home folder.
     """
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])

@@ -1,5 +1,5 @@
-"""Colours and settings that all pictures share. The colours are Okabe and Ito's, which colour-blind
-readers can tell apart. matplotlib is not needed here."""
+"""Colours and settings of pictures. Those that tell threads apart are Okabe and Ito's, which
+colour-blind readers can tell apart, with grey for black. matplotlib is not needed here."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ LINUX_PUS = 8192  # the most that Linux is built for on x86
 
 
 class BadList(ValueError):
-    """A text that is no list of PUs; the message says why and what to write."""
+    """A text that is no list of PUs; the message says why."""
 
 
 def kernel_pus(text: str) -> frozenset[int]:

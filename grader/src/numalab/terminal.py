@@ -22,9 +22,9 @@ _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w)
 
 
 def show_what_the_terminal_can() -> None:
-    """Write to the terminal in its locale's encoding, with "?" for a character that the encoding
-    lacks; in UTF-8 for the locale C, which names none. Files are in UTF-8 everywhere (PYTHONUTF8,
-    set by ./numalab)."""
+    """Have standard output and error written in the locale's encoding, with "?" for a character
+    that the encoding lacks; in UTF-8 for the locale C. Files that numalab opens are in UTF-8
+    everywhere (PYTHONUTF8, set by ./numalab)."""
     encoding = locale.getencoding()
     if encoding == "ANSI_X3.4-1968":
         encoding = "utf-8"
@@ -63,7 +63,8 @@ def matrix_tables(cells: Mapping[tuple[int, int], str]) -> Iterator[Table]:
 
 
 def kept_together(text: str) -> str:
-    """Keep each number and its unit on one line. The text has to be printed within `stripped`."""
+    """Keep each number and its unit, if among _UNITS, on one line. The text has to be printed
+    within `stripped`."""
     return _UNITS.sub(_NO_BREAK, text)
 
 

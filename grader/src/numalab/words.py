@@ -40,8 +40,8 @@ def ratio(value: float) -> str:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Format a number with `digits` significant digits. One with more digits before its point keeps
-    all of those, up to 2**53."""
+    """Format a number with at most `digits` significant digits. One with more digits before its
+    point keeps all of those, up to 2**53."""
     text = f"{value:.{digits}g}"
     return f"{value:,.0f}" if "e+" in text and abs(value) <= _MOST_WHOLE else text
 
@@ -81,7 +81,8 @@ def ranks(numbers: Sequence[int]) -> str:
 
 
 def amount(size_bytes: float) -> str:
-    """Format a number of bytes in the largest unit that it reaches, with one decimal."""
+    """Format a number of bytes in the largest of GiB, MiB and KiB that it reaches, with one
+    decimal; below them in bytes."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
             return f"{size_bytes / scale:.1f} {unit}"
@@ -94,7 +95,8 @@ def bytes_allowed(count: int) -> str:
 
 
 def _value(number: float, digits: int = 6) -> str:
-    """Format a number; whole ones in full, since they are counts whose digits are compared."""
+    """Format a number; whole ones up to 2**53 in full, since they are counts whose digits are
+    compared."""
     if math.isnan(number):
         return "NaN"
     if abs(number) <= _MOST_WHOLE and number == math.trunc(number):
@@ -103,7 +105,7 @@ def _value(number: float, digits: int = 6) -> str:
 
 
 def apart(actual: float, expected: float) -> tuple[str, str]:
-    """Format two values with 6, 9 or 17 significant digits, as many as tell them apart."""
+    """Format two values as _value does, with 6, 9 or 17 digits, as many as tell them apart."""
     shown = _value(actual), _value(expected)
     for digits in (9, 17):
         if shown[0] == shown[1]:

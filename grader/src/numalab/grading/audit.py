@@ -1,6 +1,6 @@
 """Grade starting code and solutions to prove the labs: starting code fails exactly the criteria
 that lab.toml names, and solutions pass. In a variant, the lab's own solution also fails something,
-and so do most other seeds' solutions."""
+and in most variants the previous seed's does."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def prove(
 ) -> tuple[Json, list[Proof]]:
     """Grade starting code and solution of each lab and language. request: labs, language, machines
     and lock; its variant and size don't count. Returns this machine's description, and a proof for
-    each lab, starting code before solution, and language. Raises Interrupted, UserError and
-    NumalabError."""
+    each lab, starting code before solution, and language. Raises Interrupted, UserError,
+    NumalabError and OSError."""
     labs = build_own_programs(installation, request.labs, request.is_chosen, listener)
     node: Json = {}
     proofs = []
@@ -77,7 +77,7 @@ def _grade_once(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, Verdict]:
     """Grade one kernel. Returns this machine's description and the verdict. Raises Interrupted,
-    UserError and NumalabError."""
+    UserError, NumalabError and OSError."""
     graded = grade_all(installation, request, places, listener)
     if graded.interrupted:
         raise Interrupted
@@ -138,8 +138,8 @@ def prove_seeds(
     places_of: Callable[[Installation], VirtualPlaces],
     listener: Listener,
 ) -> Iterator[SeedProof]:
-    """Yield a proof for each seed and language. Raises Interrupted, UserError, NumalabError, and
-    OSError where solutions can't be copied.
+    """Yield a proof for each seed and language. Raises Interrupted, UserError, NumalabError and
+    OSError.
 
     Args:
         lab: name of the lab whose variants are proved.

@@ -1,9 +1,10 @@
 """The *form* of a file: its code without prose and layout.
 
 Python counts by its syntax tree without docstrings; C, Fortran, CMake and shell scripts by their
-words without comments and blanks; TOML and JSON by their values; all other files, and those that
-can't be parsed, byte for byte. A form does not change with the version of Python that makes it.
-Forms are kept in the build folder, so that files are parsed again only after a change.
+words without comments and blanks; placement files by their lines; TOML and JSON by their values;
+all other files, and those that can't be parsed, byte for byte. A form does not change with the
+version of Python that makes it. Forms are kept in the build folder, so that unchanged files need
+not be parsed again.
 
 Names of other files (an include, an import, a source in a CMakeLists.txt) are separated as
 *references*, so that a Resolver can replace them by what those files say, whatever their paths.
@@ -45,7 +46,7 @@ _SEPARATOR = "\0\0"
 class Form:
     """The form of a file."""
 
-    digest: str  # SHA-256 of its code without the names of other files
+    digest: str  # SHA-256 of its code without the references
     # Runs of adjacent names of files, whose order does not matter; imports of Python as
     # "package.module:name:alias".
     references: tuple[tuple[str, ...], ...] = ()
@@ -274,8 +275,8 @@ def forms_of(
     """Return path and form of each file, in the order given.
 
     A kept form is recognised by the file's path and whole content, never by its times. Where there
-    is no build folder, or it can't be written to, each process makes all forms anew. Raises OSError
-    (a file can't be read).
+    is no build folder, or it can't be written to, new forms are not kept. Raises OSError (a file
+    can't be read).
 
     Args:
         installation: whose build folder keeps forms.

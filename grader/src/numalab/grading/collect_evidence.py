@@ -45,9 +45,9 @@ VIRTUAL_TRACED_PAGES = "240"  # each takes a millisecond or two under emulation
 
 
 def gather_evidence(grading: Grading) -> None:
-    """Gather the evidence on each part of the grading. On a virtual machine, kernels are not
-    checked for correctness: that is done on this machine. Raises Interrupted, NumalabError, and
-    UserError where two virtual machines for a part can't be booted."""
+    """Gather the evidence on the parts of the grading of which the machine can show some. On a
+    virtual machine only jobs on a link are checked for correctness. Raises KeyboardInterrupt,
+    Interrupted, NumalabError, UserError and OSError."""
     for part in grading.parts:
         prefix = f"{part}: " if part else ""
         if not planner.can_observe(grading.lab, grading.evidence, part):
@@ -86,7 +86,8 @@ def run_once(
     grading: Grading, kind: Kind[Any], role: str, part: str | None, team: int | None = None
 ) -> bool:
     """Make one run of one of numalab's own kernels. role: its role; team: number of threads, None:
-    as for submissions. Returns whether it came to its end. Raises Interrupted and NumalabError."""
+    as for submissions. Returns whether it came to its end. Raises what Grading.run and
+    Grading.build_own raise."""
     more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
     facts = {"whole": True} if kind is WHOLE_TRACE else {}
     return _run(grading, kind, role, part, *more, team=team, **facts)
@@ -126,8 +127,9 @@ def _run(
 
 def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
     """Return number of threads and placement variables for runs of a kind; None: the lab's
-    variables. Where kernels are timed under a launch of the lab, both are that launch's, so that a
-    kernel can't tell from its environment whether it is timed."""
+    variables. Where kernels are timed under a launch of the lab, and the kind has no team of its
+    own, both are that launch's, so that a kernel can't tell from its environment whether it is
+    timed."""
     if kind.team is None and grading.lab.launch is not None:
         with contextlib.suppress(BadPolicy):  # then nothing is timed here
             plan = lab_plan(grading)
@@ -148,8 +150,8 @@ def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | No
 
 
 def _check(grading: Grading, part: str | None, prefix: str) -> bool:
-    """Check the results of the submission. Returns whether it came to its end; otherwise it is not
-    to be run again."""
+    """Check the results of the submission, and where needed look for deadlocks. Returns whether the
+    former came to its end; otherwise it is not to be run again."""
     limit_s = grading.effort.check_limit_s
     grading.progress(f"{prefix}checking results")
     if not _run(grading, CHECK, SUBMISSION, part, limit_s=limit_s):
@@ -162,8 +164,8 @@ def _check(grading: Grading, part: str | None, prefix: str) -> bool:
 
 
 def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
-    """Make the runs of all kinds, until one does not come to its end. Runs of the submission whose
-    outcome varies are repeated until the planner has enough, at most Kind.max_runs times."""
+    """Make the runs of all kinds that may change a verdict, until one does not come to its end.
+    Those of the submission are repeated until the planner has enough, Kind.max_runs at most."""
     for kind in kinds:
         if not planner.needs_run(kind, grading.lab, grading.evidence, part):
             continue
@@ -251,7 +253,8 @@ def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | Non
 
 
 def _observe_control(grading: Grading, part: str | None) -> None:
-    """Run the solution for comparison, and keep its runs for the other kernels of a call."""
+    """Take the solution's runs that were kept, for comparison, or make them and keep them for the
+    other kernels of a call."""
     name = f"{grading.program(SOLUTION).name} {part or ''}"
     if grading.take_kept(name):
         return
@@ -381,8 +384,9 @@ def first_error(output: str) -> str:
 
 
 def observe_predicted(grading: Grading) -> None:
-    """Make the runs that the lab's predictions are about, on this machine, if predictions were
-    handed in. What can't be measured is left out of the score. Raises Interrupted."""
+    """Make the runs that the lab's predictions are about and that are missing, on this machine, if
+    usable predictions were handed in. What can't be measured is left out of the score. Raises
+    Interrupted, UserError and OSError."""
     handed = [text.file for text in grading.record.handed_in if text.complaint is None]
     if grading.machine is not None or quantities.FILE not in handed:
         return
@@ -399,7 +403,8 @@ def observe_predicted(grading: Grading) -> None:
 
 
 def _observe_predicted(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
-    """Make one run, and keep it for the other kernels of a call. Raises Interrupted."""
+    """Make one run, and keep it for the other kernels of a call, or take the one that was kept.
+    Raises as observe_predicted."""
     program = grading.program(role, kind.program)
     name = f"{program} {part or ''} {kind.name}, predicted"
     if grading.take_kept(name):

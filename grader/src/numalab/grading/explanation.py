@@ -41,5 +41,6 @@ def keep_explanation(folder: Path, text: str) -> None:
 
 
 def sentences(text: str) -> int:
-    """Count the sentences of a text by their ends; a point within 0.5 or kernel.c is none."""
+    """Count the sentences of a text, a last one without an end too; a point within 0.5 or kernel.c
+    is no end."""
     return sum(re.search(r"\w", part) is not None for part in _END.split(text))

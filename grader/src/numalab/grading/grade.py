@@ -12,9 +12,9 @@ from numalab.judging.verdict import Verdict
 
 
 def grade(grading: Grading, takes_times: bool = True) -> Verdict:
-    """Gather all evidence that the lab's criteria need, and judge it. takes_times: time the
-    submission against the solution. Raises Interrupted (what was recorded until then can be
-    judged), NumalabError, UserError, and OSError where a program can't be started."""
+    """Gather the evidence that the lab's criteria need from this machine, and judge it.
+    takes_times: time the submission against the solution. Raises Interrupted (what was recorded
+    until then can be judged), NumalabError, UserError and OSError."""
     try:
         handed_files.read_files(grading)
         if grading.build():

@@ -33,7 +33,7 @@ class GradedKernel:
     spent_s: Mapping[str, float] = field(default_factory=dict)  # seconds by activity
     interrupted: bool = False  # not all evidence was gathered
     afresh: str = ""  # how to take new times in place of earlier ones; empty where there is no way
-    no_vms: bool = False  # no virtual machine was used
+    no_vms: bool = False  # no virtual machine was to be used
     not_read: Sequence[str] = ()  # files that are probably meant as a kernel and were not read
     taken: Sequence[str] = ()  # sentences on files that were read under another name than theirs
     explanation: str = ""  # what the student writes about the result; may be empty
@@ -42,8 +42,8 @@ class GradedKernel:
 
     @property
     def predictions(self) -> ScoredPredictions | None:
-        """Return the score of predictions.toml; None: none was handed in, or the lab asks for
-        none."""
+        """Return the score of predictions.toml; None: it was not handed in or predicts nothing, or
+        the lab asks for none."""
         return scored_predictions(self.lab, self.verdict, self.evidence_by_place, self.accounts)
 
     @property
@@ -51,7 +51,7 @@ class GradedKernel:
         return self.evidence_by_place[0][1]
 
     def json_data(self) -> Json:
-        """Return the result as the JSON of `./numalab grade --json` and of kept results."""
+        """Return the result as `./numalab grade --json` and kept results have it."""
         predictions = self.predictions
         earlier = msgspec.to_builtins(self.local_evidence.earlier_times)
         return add_timing(self.verdict.json_data(), self.accounts) | {

@@ -46,7 +46,8 @@ class _TooLarge(BadPolicy):
 
 def _content(file: HandedFile, text: str) -> dict[str, str]:
     """Parse a file. Returns the variables of a placement or policy, nothing for other kinds. Raises
-    one of _BAD where it can't be used, and OSError where no process can be started to read it."""
+    one of _BAD where it can't be used, and OSError, such as where no process can be started to read
+    it."""
     if file.kind in VARIABLES:
         variables = placement.read_placement(text, file.variables)
         if file.kind == "policy":
@@ -69,8 +70,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
 
 
 def complaint_of(file: HandedFile, text: str) -> str | None:
-    """Return why a file with this text can't be used, as a sentence; None: it can. Raises OSError
-    where no process can be started to read it."""
+    """Return why a file with this text can't be used, as a sentence; None: it can. Raises OSError,
+    such as where no process can be started to read it."""
     try:
         _content(file, text)
     except _BAD as error:
@@ -105,9 +106,9 @@ def _misnamed_text(path: Path) -> str:
 
 
 def read_files(grading: Grading) -> None:
-    """Read into the record the files that are handed in with the kernel, and the explanation into
-    the grading. A file that can't be used is recorded with a complaint. Raises OSError where no
-    process can be started to read one."""
+    """Read into the record the files that are handed in with the kernel, and of a submission the
+    explanation into the grading. A file that can't be used is recorded with a complaint. Raises
+    OSError, such as where no process can be started to read one."""
     if grading.variant == SUBMISSION:
         is_own = grading.installation.is_own(grading.folder)
         grading.explanation = read_explanation(grading.folder, follow_links=is_own)
@@ -239,9 +240,10 @@ def _put_into_groups(grading: Grading, role: str, file: HandedFile) -> None:
 
 
 def gather_placements(grading: Grading) -> None:
-    """Record where numalab's program has its threads, ranks or memory under each file that was
-    handed in, and under the solution's file where a student's misses its goal. Raises Interrupted
-    and NumalabError."""
+    """Record where numalab's program has its threads, ranks or memory under each usable file by
+    which this machine can show that, and under the solution's file where the planner has that
+    compared with a student's that misses its goal. Raises Interrupted, NumalabError, UserError and
+    OSError."""
     files = [
         file
         for file in grading.lab.files

@@ -4,16 +4,16 @@ A run of the monitor may say nothing about the kernel. It stays on record and is
 (evidence/repeats.py has the conditions) where
 
 - *the machine paused* in it: until a run is without a pause, at most MOST_PAUSED_RUNS times,
-- *it was late or its protocol was disturbed*, as when another process stops it: once,
+- *it was late or its protocol was disturbed*, as when another process stops it: at most once,
 - *numalab failed* in a run of the student's program, or the program ended before the kernel was
   called: the same run with numalab's own program, the *baseline*, decides. If the baseline fails as
   well, numalab is at fault and the student's program is excused. If it succeeds, the run is
-  repeated, and after MAX_ATTEMPTS the student's program is blamed.
+  repeated, and at the latest after MAX_ATTEMPTS the student's program is blamed.
 
 A kernel could bring any of that about on purpose, whenever it is about to lose. So a repetition
 never helps it. A round of timing that was repeated can be lost but not won (`second_try`); for
 pauses, this begins after FREE_STALLS repeated rounds. Any other kind of run of a part is repeated
-once in a grading (`retried`), not counting pauses.
+once in a grading for each role or reason in `retried`, not counting pauses.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ MOST_PAUSED_RUNS = 12
 # again and again can't be told from a program that stops the monitor whenever it loses.
 FREE_STALLS = 2
 # Runs of the student's program in which numalab failed, each followed by a baseline that succeeded,
-# after which the program is blamed.
+# after which at the latest the program is blamed.
 MAX_ATTEMPTS = 2
 # What libraries of a job may take of /dev/shm before a kernel is called: UCX 4 to 8 MB per rank.
 STARTED_BYTES = 32 << 20
@@ -181,7 +181,7 @@ class Grading:
     @contextlib.contextmanager
     def exclusive_times(self) -> Iterator[None]:
         """Hold the machine's exclusive lock from the first call of wait_for_node to the end of the
-        block, so that a grading that needs no new times waits for nothing."""
+        block, unless times are refused. So a grading that needs no new times waits for nothing."""
         with contextlib.ExitStack() as held:
             is_waited_for = False
 
@@ -214,7 +214,7 @@ class Grading:
 
     def take_kept(self, name: str) -> bool:
         """Add to the record the runs that an earlier kernel of the call kept under a name. Returns
-        whether it kept any."""
+        whether the name is there."""
         self.record.runs += self.controls.get(name, [])
         return name in self.controls
 
@@ -236,7 +236,7 @@ class Grading:
 
     def build(self) -> bool:
         """Build the kernel. Returns whether it could be built. Raises NumalabError where a failure
-        is not the kernel's fault."""
+        is not the kernel's fault, and what harness.build.configure raises."""
         self.progress("building")
         with self.spending("build"):
             built = build_kernel(
@@ -256,12 +256,13 @@ class Grading:
         return self.installation.worker(self.lab.name, self.language, variant + suffix)
 
     def build_own(self, *roles: str) -> None:
-        """Build the programs of roles other than the submission's. Raises NumalabError."""
+        """Build the programs of roles other than the submission's. Raises what build_targets
+        raises."""
         with self.spending("build"):
             build_targets(self.installation, sorted({self.program(role).name for role in roles}))
 
     def build_own_for(self, kind: Kind[Any]) -> None:
-        """Build the solution as runs of a kind need it. Raises NumalabError."""
+        """Build the solution as runs of a kind need it. Raises what build_targets raises."""
         if not kind.program:
             self.build_own(SOLUTION)
         else:
@@ -281,10 +282,10 @@ class Grading:
         pus: Sequence[int] = (),
         **facts: Any,
     ) -> bool:
-        """Run the monitor, repeat the run where it says nothing about the kernel, and keep all runs
-        on record. Returns whether all workers came to their end. Raises Interrupted (Ctrl-C),
-        NumalabError (numalab failed, and that is not the student's doing), and OSError where the
-        monitor can't be started on this machine.
+        """Run the monitor, repeat the run where it says nothing about the kernel, and keep all
+        records of it. Returns whether all workers came to their end, but for those that may fail.
+        Raises Interrupted (Ctrl-C), NumalabError (numalab failed, and that is not the student's
+        doing), and without `baseline` what build_targets raises.
 
         Args:
             kind: of the run.
@@ -329,8 +330,8 @@ class Grading:
     ) -> AnyRunRecord | None:
         """Return the record of a run that counts. Where numalab failed in a run of the student's
         program, decide by a baseline which of them is at fault. None: the monitor gave no record,
-        and the student's program is at fault. Raises Interrupted, and NumalabError where there is
-        no record and numalab is at fault, or programs lack room for their files."""
+        and the student's program is at fault. Raises Interrupted, NumalabError where there is no
+        record and numalab is at fault, or programs lack room for their files, and as `run`."""
         if not monitor.is_of_submission(run):
             return self._run_until_valid(kind, run)
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -369,7 +370,7 @@ class Grading:
 
     def _run_until_valid(self, kind: Kind[Any], run: monitor.MonitorRun) -> AnyRunRecord:
         """Return the record of a run that counts, or of the last one that was paused: repeat it
-        after pauses, and once where it was late or disturbed. Records of the runs before it are
+        after pauses, and once at most where it was late or disturbed. Records of runs before it are
         kept, too. A repeated round of timing is marked (`second_try`) where its repetition could be
         the submission's doing. Raises Interrupted and NumalabError."""
         is_round = kind is TIMED_ROUND
@@ -428,8 +429,8 @@ class Grading:
         self.record.earlier_times = tuple(found.taken)
 
     def _set_aside(self) -> None:
-        """Rename the previous record where replacing it would lose its times: they are of another
-        program, or this grading took none, since it was stopped or the kernel is not correct.
+        """Rename the previous record where replacing it could lose times: its fingerprint is
+        another, or this grading has none, as where it was stopped or the kernel is not correct.
         Raises OSError."""
         before = self.results / RECORD
         record = read_json(before)

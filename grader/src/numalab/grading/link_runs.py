@@ -6,8 +6,8 @@ whatever the program does, items that are correct there have crossed the link, i
 Both machines are booted for this one job. Launcher and ranks run as another user, to whom only the
 system's folders, the program and the items are visible. Only machine 1 gets the items, and unused
 slots are random, too, since zeros would compress well. One thing is not the kernel's fault: TCP
-sends a segment twice where an emulated machine answers late. So a job that fails is run twice, the
-better run counts, and it counts only if the solution has not failed either.
+sends a segment twice where an emulated machine answers late. So a job that fails is run twice,
+unless it alone was late; the better run counts, and only if the solution has not failed either.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def compare(payload: Payload, got: bytes) -> tuple[int, TransferMismatch | None]
 
 def run_on_link(grading: Grading, part: str | None) -> None:
     """Run the submission as a job on two virtual machines; where it fails, also the solution, and
-    the submission again. Raises Interrupted, NumalabError and UserError."""
+    unless it alone was late the submission again. Raises KeyboardInterrupt, NumalabError, UserError
+    and OSError."""
     own = _run(grading, SUBMISSION, part)
     if not planner.needs_link_control(grading.lab, grading.evidence, part):
         return
@@ -150,7 +151,8 @@ def run_job(
 ) -> Json:
     """Run a job on two virtual machines, which may be of no use afterwards. words: the command that
     runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other runs
-    lack. Raises PlaceLost (a machine fails before the job) and NumalabError (mpiexec can't run)."""
+    lack. Raises PlaceLost (a machine fails before the job), NumalabError (mpiexec can't run) and
+    OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, sandbox = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(payload.content)
@@ -212,7 +214,7 @@ def run_job(
 
 
 def _read_result(cluster: Cluster, environment: Mapping[str, str], most_bytes: int) -> bytes:
-    """Return what rank 1 has left on machine 2, at most most_bytes; empty: it has left nothing."""
+    """Return what rank 1 has left on machine 2, at most most_bytes; empty: nothing can be read."""
     got, errors = _LimitedOutput(most_bytes, bytearray()), _LimitedOutput(1 << 16, bytearray())
     command = ["head", "-c", str(most_bytes), _RESULT]
     try:

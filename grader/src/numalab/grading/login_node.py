@@ -1,4 +1,4 @@
-"""Recognise Slurm's login nodes, on which nothing is timed."""
+"""Recognise Slurm's login nodes, on which nothing is timed without --force."""
 
 from __future__ import annotations
 

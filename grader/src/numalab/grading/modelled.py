@@ -1,4 +1,4 @@
-"""Model times for criteria that this machine can't time."""
+"""Model times for timing criteria that need several NUMA nodes."""
 
 from __future__ import annotations
 

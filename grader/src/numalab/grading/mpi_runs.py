@@ -1,5 +1,5 @@
-"""Runs of MPI labs under launch files: where ranks go, and what their messages take. All ranks run
-numalab's program."""
+"""Runs of MPI labs under launch files or the lab's launch: where ranks go, and what their messages
+take. All ranks run numalab's program."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The lock by which gradings share a machine: they run at the same time, except while one of them
-takes times.
+"""The lock by which gradings share a machine: they run at the same time, but take times one after
+another.
 
-Each grading holds a file locked (flock(2)): shared, and exclusively while it takes times. A second
-file, the turnstile, is held while a grading waits for the first. No other grading starts meanwhile,
+Each grading locks a file (flock(2)): shared, and exclusively while it takes times. A second file,
+the turnstile, is held while a grading waits for the first. No other grading locks that meanwhile,
 so one that waits for the exclusive lock gets it.
 
 There are two such locks:
@@ -151,8 +151,9 @@ class NodeLock:
     def take(self, how: int, note: Note) -> None:
         """Lock all files, after releasing those that are held.
 
-        A shared lock on NODE is not waited for. Any other file that can't be locked is dropped from
-        `locks`, with a note. Raises OSError where the file that VARIABLE names can't be opened.
+        A shared lock on NODE is not waited for. A file that can't be locked otherwise is dropped
+        from `locks`, with a note, or replaced where its file system has no locks. Raises OSError
+        where the file that VARIABLE names can't be opened.
 
         Args:
             how: LOCK_SH or LOCK_EX.
@@ -190,8 +191,8 @@ class NodeLock:
 
     def _use_stand_in(self, lock: _FileLock, note: Note) -> None:
         """Replace the lock on a file whose file system has no locks by one on a file of this
-        machine, the same for all gradings that share it. Drop it, with a note, where there are no
-        locks either."""
+        machine, the same for all gradings that share it. Drop it, with a note, where that can't be
+        locked either."""
         self.locks.remove(lock)
         with suppress(OSError):
             if not lock.is_stand_in:

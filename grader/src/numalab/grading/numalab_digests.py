@@ -6,8 +6,8 @@
 
 Everything else, such as prose, pages and commands, is in neither. Both digests are made of code
 (code_forms.py). The path of a file counts only where numalab finds the file by its name: in a lab,
-a solution, and among machines. So a digest does not change with a comment, a docstring, or a file
-that is moved or renamed along with the includes, imports and lists that name it.
+a solution, and among machines. So a digest mostly does not change with a comment, a docstring, or a
+file that is moved or renamed along with the includes, imports and lists that name it.
 
 former_digests.toml, which grader/bench/former_digests.py writes, has digests of earlier versions
 that are proved to measure alike.
@@ -116,8 +116,8 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "reports": ("neither", "pages, tables and pictures of what was judged"),
 }
 
-# Files among sources that count for neither: by-products, prose, and files of tests, pages and
-# lessons.
+# Files among sources that count for neither, such as by-products, prose, and files of tests, pages
+# and lessons.
 NOT_COUNTED = (
     "*/__pycache__/*", "*/.ipynb_checkpoints/*",
     "*.md", "*.ipynb", "*.png", "*.svg", "*.pdf", "*.jpg", "*.jpeg", "*.gif",
@@ -131,12 +131,12 @@ NOT_COUNTED = (
     "solutions/*/wrong/*", "solutions/*/answers.toml", "solutions/*/published.toml",
 )  # fmt: skip
 
-# Keys of lab.toml by which nothing is run or built. All others count for evidence.
+# Keys of lab.toml by which nothing is run or built. Others count for evidence, some in part.
 _WORDS_OF_LAB = ("title", "minutes", "programs", "repetition", "bytes_moved", "modelled_on")
-# Keys of its criteria that decide which files are tried and timed, and which kernels there are. All
-# others say how evidence is judged; evidence that a new rule lacks is reported as not measured.
+# Keys of its criteria that decide which files are tried and timed, and which kernels there are.
+# Others say how evidence is judged; evidence that a new rule lacks is reported as not measured.
 _RUN_BY_CRITERION = ("part", "file", "goal", "seed", "variables", "runtimes", "slow")
-# Keys of a machine's file that are printed. No virtual machine is made by them.
+# Keys of a machine's file that are printed or modelled by. No virtual machine is made by them.
 _WORDS_OF_MACHINE = (
     "title", "source", "processor", "notes", "cache", "bandwidth", "latency",
     "rate",
@@ -210,8 +210,8 @@ def _folders(lab: str) -> list[str]:
 
 
 def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the named files, and all files below the named folders, each with its path from the
-    root, with '/', and its place."""
+    """Yield the named files, and all files below the named folders but those in __pycache__, each
+    with its path from the root, with '/', and its place."""
     for name in names:
         top = root / name
         if top.is_file():

@@ -6,8 +6,8 @@ and the command, so that `./numalab grade 01` works there as everywhere. In an u
 files to edit are in labs/ itself, and as they were given in installation.RELEASED, so that a newer
 archive that is unpacked over it replaces none of them.
 
-Edited files are never overwritten, and removed ones are not put back. Starting code of an earlier
-release is replaced by this one's, and kept in earlier_release/.
+Files whose code was edited are never overwritten, and removed ones are not put back. Starting code
+of an earlier release is replaced by this one's, and kept in earlier_release/.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 
 def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
-    """Make the user's folder with the labs that it lacks, and bring up to date what was not edited.
-    In a checkout the user works in numalab's own folder, and nothing is copied. note: called with a
-    line that says where files are. Raises NumalabError."""
+    """Make the user's folder with the labs that it lacks, and bring starting code up to date.
+    In a checkout the user works in numalab's own folder, and nothing is copied. note: called with
+    lines on where files are, and which were replaced. Raises NumalabError."""
     if installation.work is None:
         _bring_up_to_date(installation, labs, note)
         return
@@ -150,7 +150,7 @@ def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
 
 def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
     """Yield texts that may be the starting code: the file's own, those that builds of earlier
-    releases have kept, and those in git's history, the newest first."""
+    releases have kept, and those of the last commits to it, the newest first."""
     for path in (
         installation.lab_folder(lab.name) / name,
         *installation.build.glob(f"handouts/*/{lab.name}/{name}"),
@@ -167,8 +167,7 @@ def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
 
 def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes) -> bytes | None:
     """Return a checkout's file if it is as committed and differs from the kept one in comments and
-    blanks only, as after a git pull; None: it is edited, equal, or differs otherwise. Raises
-    OSError."""
+    blanks only, as after a git pull; else None. Raises OSError."""
     path = installation.lab_folder(lab.name) / name
     now = path.read_bytes() if path.is_file() else kept
     if now == kept or digest_of(name, now) != digest_of(name, kept):
@@ -224,8 +223,8 @@ def _copy(installation: Installation, lab: Lab) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Make a link, or correct where it leads, unless the user has put something else in its place.
-    Raises OSError."""
+    """Make a link, or correct where it leads, unless the user has put a file or folder in its
+    place. Raises OSError."""
     if path.is_symlink():
         if path.readlink() == target:
             return

@@ -1,5 +1,5 @@
 """Runs of the probe that a student's model is compared with: rounds of fresh processes, until the
-judge has decided or the time budget is spent.
+judge has decided, or time or rounds are used up.
 
 No code of the student runs in them, so the rounds of a call serve all its kernels and files."""
 
@@ -68,7 +68,7 @@ class _Failed(NumalabError):
 
 
 def pool_of(node: Json) -> tuple[int, int]:
-    """Return the number of arrays of the pool, and the bytes of each, a multiple of the page size.
+    """Return the number of arrays of the pool, and the bytes of each, a multiple of _PAGE_BYTES.
     node: the machine's description."""
     memory = int(node["memory_bytes"])
     limit = node.get("cgroup_memory_max_bytes")
@@ -84,8 +84,8 @@ def pool_of(node: Json) -> tuple[int, int]:
 
 def measure_rates(grading: Grading) -> None:
     """Measure all that models of the lab's parts are compared with. Raises Interrupted (what was
-    measured until then is on record), NumalabError (the probe can't be built) and OSError (it can't
-    be started)."""
+    measured until then is on record), NumalabError (the probe can't be run), and what build_targets
+    raises."""
     for part in grading.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
             if planner.needs_rates(runs.kind, grading.lab, grading.evidence, part):
@@ -106,7 +106,8 @@ class _Rates(Protocol[Run]):
         """Return the run's record before anything is measured. common: fields of all kinds."""
 
     def prepare(self, run: Run) -> None:
-        """Measure what comes before the rounds. Raises Interrupted and _Failed."""
+        """Draw or measure what comes before the rounds. Raises Interrupted and NumalabError, of
+        which _Failed goes on record."""
 
     def add_round(self, run: Run) -> None:
         """Measure a round, and add it to the run. Raises as prepare."""
@@ -161,7 +162,7 @@ def _probed(
     threads: int,
 ) -> ProbedProcess:
     """Run one process of the probe. loops: those that it times, in their order; places: value of
-    OMP_PLACES. Raises Interrupted and _Failed, and OSError where it can't be started."""
+    OMP_PLACES. Raises Interrupted, _Failed, and NumalabError where it can't be run."""
     environment = shell_variables.observer_environment() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",

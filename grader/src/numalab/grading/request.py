@@ -62,8 +62,8 @@ class Request:
     named_machines: Sequence[Machine] = ()
     no_vms: bool = False  # boot no virtual machine, not even for what this machine can't show
     is_chosen: bool = True  # the user named the labs
-    # Why no times are taken; None: they are. Without times the grading is not kept, so that a
-    # timing that is undecided continues later.
+    # Why no times are taken; None: they may be. With it the grading is not kept, so that a timing
+    # that is undecided continues later.
     no_times: str | None = None
     # In which kernels are compiled and run on this machine; None: in none.
     sandbox: Sandbox | None = None
@@ -133,8 +133,8 @@ def build_own_programs(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, listener: Listener
 ) -> list[Lab]:
     """Build the programs by which labs are graded, and return the labs that this build has: those
-    on MPI only where there is MPI. is_chosen: the user named the labs. Raises UserError (a named
-    lab needs MPI, or nothing can be built in the build folder) and NumalabError."""
+    on MPI only where there is MPI. is_chosen: the user named the labs. Raises UserError (such as
+    where a named lab needs MPI), NumalabError and OSError."""
     drop_foreign_build(installation)
     if not installation.describe_node.is_file():
         with listener.start_progress("numalab") as progress:
@@ -153,8 +153,8 @@ def labs_with_mpi(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
 ) -> list[Lab]:
     """Return the labs; where numalab was configured without MPI, without those on MPI. note: called
-    with a sentence on those. is_chosen: the user named the labs. Raises UserError (a named lab is
-    left out) and NumalabError."""
+    with a sentence on those. is_chosen: the user named the labs. Raises UserError (such as where a
+    named lab is left out), NumalabError and OSError."""
     able = [lab for lab in labs if not lab.calls_mpi or mpi_library(installation)]
     missing = [lab.name for lab in labs if lab not in able]
     if missing:

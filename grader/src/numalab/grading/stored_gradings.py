@@ -76,7 +76,7 @@ def _note(machine: ShownMachine) -> str:
 
 def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = False) -> StoredGrading:
     """Read a stored grading. Raises UserError (there is no record, or this version can't judge it),
-    and OSError where no process can be started to check a text of a foreign one.
+    and OSError, such as where no process can be started to check a text of a foreign one.
 
     Args:
         path: an evidence.json, or the folder that holds one and on_MACHINE/ for each virtual
@@ -153,7 +153,7 @@ def _cleaned(data: Json) -> Json:
 
 def _check_texts(record: GradingRecord, file: Path) -> None:
     """Check that the texts of handed-in files in a foreign record can be parsed within limits.
-    Raises UserError, and OSError where no process can be started to check."""
+    Raises UserError, and OSError, such as where no process can be started to check."""
     for handed in record.handed_in:
         why = toml.why_not_readable(handed.text)
         if why:

@@ -1,6 +1,6 @@
-"""Time kernels: rounds of fresh processes, until the judge has decided or the time budget is spent.
-
-A round is a run of kind GENERATION: one process per role, whose repetitions are interleaved."""
+"""Time kernels: rounds of fresh processes, until the judge has decided, or time or rounds are used
+up. A round is a run of kind TIMED_ROUND: a process or an MPI job per role, whose repetitions are
+interleaved unless Effort.is_sequential."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def _setup(
     Args:
         roles: those that are needed. The control runs the solution, or the reference loop (PROBE)
             where times are compared with that alone.
-        extra_roles: those that are timed as well and may fail.
+        extra_roles: those that are timed as well and may fail, where kernels or placements are
+            timed without a launch.
     """
     needed, roles = roles, (*roles, *extra_roles)
     own = {role: grading.program(role) for role in roles}
@@ -138,7 +139,8 @@ def _time_round(
 def take_times(grading: Grading) -> None:
     """Time all that the lab times, from where an earlier grading of the same program stopped; what
     that one has decided stands. Where programs can't be built, the record says so. Raises
-    Interrupted, NumalabError, OSError, and BadPolicy where the lab's launch has no meaning here."""
+    Interrupted, NumalabError, UserError (BadPolicy: the lab's launch has no meaning here) and
+    OSError."""
     lab = grading.lab
     roles = {
         timed: planner.timing_roles(lab, grading.evidence, timed) for timed in planner.timings(lab)
@@ -175,7 +177,8 @@ def _all_of(roles: Mapping[Timed, Sequence[str]]) -> set[str]:
 
 
 def _take_times_of(grading: Grading, timed: Timed, setup: _Setup, roles: Sequence[str]) -> None:
-    """Take rounds until the judge has decided or the budget is spent.
+    """Take rounds until the judge has decided, time or rounds are used up, or the machine pauses
+    again and again.
 
     After the least number of rounds the control takes part, to find out whether the machine or the
     kernel keeps times undecided. Extra roles then drop out: the interval of their ratios needs no

@@ -2,7 +2,8 @@
 
 Grading the same program again must not be another chance: what was decided stands, and what is
 undecided continues. A program is the same if its code is, whatever its comments, and it is timed by
-the same version of numalab on a machine of the same kind. Records have a fingerprint of all that.
+the same or an equal version of numalab on a machine of the same kind. Records have a fingerprint of
+all that.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from numalab.untrusted.tools import TOOL_LIMITS, TookTooLong, run_limited
 # twice.
 _ALIKE = ("cpu_model", "packages", "numa_nodes", "cores", "pus")
 RECORD = "evidence.json"
-# In the same folder: the last record with times of another program, for a student who returns to
-# it.
+# In the same folder: the last record with another fingerprint, for a student who returns to that
+# program.
 OTHER_RECORD = "timed.json"
 
 
@@ -92,9 +93,9 @@ def fingerprints(
     versions of numalab that are proved equal (numalab_digests.known_as).
 
     It changes with anything that makes earlier rounds no longer count: numalab as far as evidence
-    depends on it, how it was built, the program and files that are timed, the effort, and the kind
-    of machine. Rules and thresholds by which times are judged are not among it. Raises OSError and
-    NumalabError.
+    depends on it, how it was built, the program and files that are timed, the sandbox, the effort,
+    the number of threads and the kind of machine. Rules and thresholds by which times are judged
+    are not among it. Raises OSError and NumalabError.
 
     submission: the program that is timed, which may be missing. record: the record so far.
     """

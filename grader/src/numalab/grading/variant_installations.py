@@ -1,6 +1,6 @@
-"""Make an installation for a variant: the lab and its solution, made from the seed, and links to
-everything else. So whatever works on an installation works on variants: builds, gradings, virtual
-machines, hints, audits. What students edit is in a folder of their own, which they hand in.
+"""Make an installation for a variant: the lab and its solution, from the seed or a pack, and links
+to what else is needed. So what works on an installation works on variants: builds, gradings,
+virtual machines, audits. What students edit is in a folder of their own, which they hand in.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ def made_installation(
 
     Args:
         name: of the variant.
-        digest: of the variant's files. It is part of the folder's name, since a build keeps
+        digest: of the variant's files or pack. It is part of the folder's name, since a build keeps
             starting code and objects.
-        write: writes the lab and its solution below a root; may raise OSError.
+        write: writes the lab and its solution below a root; may raise OSError. Other errors of it
+            pass.
     """
     parent = installation.build_root / "variants"
     root = parent / f"{name}-{seed.number}-{digest[:12]}"
@@ -180,7 +181,8 @@ def write_own_files(
 ) -> Path:
     """Write into the student's folder the files to edit that it lacks, and handout, contract and
     ticket anew. lab: the variant's; files: of the variant, by path in its lab's folder. Returns the
-    folder. Raises UserError where it holds a variant of another seed, or can't be written."""
+    folder. Raises UserError where it holds a variant of another seed, or a damaged ticket, or can't
+    be written."""
     folder = installation.variants_root / lab.name
     if (folder / TICKET).is_file():
         _, present = read_ticket(folder, follow_links=True)
@@ -208,8 +210,8 @@ def write_own_files(
 
 
 def lab_of_named_variant(installation: Installation, name: str) -> str:
-    """Return the name of a lab that has variants. name: of the lab or of its variant, or the lab's
-    number. Raises UserError and NumalabError."""
+    """Return the name of a lab that has variants, which is not checked in a student copy. name: of
+    the lab or of its variant, or the lab's number. Raises UserError and NumalabError."""
     lab = lab_of_variant(name)
     if not installation.is_edition:
         return lab_with_variants(installation.root, lab)
@@ -220,9 +222,10 @@ def lab_of_named_variant(installation: Installation, name: str) -> str:
 def load_variant(
     installation: Installation, lab: str, parent: Path | None = None
 ) -> tuple[Installation, Lab]:
-    """Return installation and lab of a student's variant. lab: name of the lab that it is a variant
-    of. parent: folder that holds the variant's folder; None: that of the user's own variants.
-    Raises UserError (there is no variant, or its ticket is not valid) and NumalabError."""
+    """Return installation and lab of a student's variant; the former is made where it is missing.
+    lab: name of the lab that it is a variant of. parent: folder that holds the variant's folder;
+    None: that of the user's own variants. Raises UserError (there is no variant, or its ticket or
+    pack is not valid) and NumalabError."""
     folder = (parent or installation.variants_root) / variant_name(lab)
     if not folder.is_dir():
         raise UserError(
@@ -263,8 +266,8 @@ def write_pack(tree: Path, path: Path) -> None:
 
 
 def unpack_variant(installation: Installation, name: str, seed: Seed) -> Installation:
-    """Return the installation of a variant, made from its pack. Raises NumalabError, and UserError
-    where the pack is missing, damaged or another variant's."""
+    """Return the installation of a variant, made from its pack. Raises NumalabError, UserError
+    where the pack is missing, no ZIP archive or another variant's, and zlib.error."""
     path = pack_path(installation.variants_root / name)
     if not path.is_file():
         raise UserError(

@@ -41,7 +41,7 @@ class KernelEndsNode(Exception):
 
 def gather_on_vm(grading: Grading, place: VirtualPlace, parts: tuple[str | None, ...]) -> Grading:
     """Gather evidence on a virtual machine. Returns the grading on that machine. Raises
-    Interrupted, NumalabError (PlaceLost: the machine is gone) and UserError.
+    NumalabError (PlaceLost: the machine is gone) and what gather_evidence raises.
 
     Args:
         grading: the one on this machine, in which the kernel was built and checked.
@@ -104,7 +104,7 @@ def grade_on_vms(
 ) -> tuple[Verdict, list[Grading]]:
     """Grade a kernel on virtual machines, once it was graded on this machine. Returns the verdict
     over all machines, and the gradings on virtual machines. Raises Interrupted with both, as far
-    as they came, as its arguments.
+    as they came, as its arguments, NumalabError (they can't be judged) and OSError.
 
     Args:
         grading: the one on this machine; its record notes which machines could not be graded on.
@@ -173,7 +173,7 @@ LOCAL_ONLY = "the machine is booted as a virtual node, and --here-only asks for 
 
 def observe_seeded_node(grading: Grading) -> None:
     """Record the description of the machine that a lab's answers are about, or why there is none,
-    where a usable file with answers was handed in. Raises Interrupted."""
+    where a usable file with answers was handed in. Raises Interrupted and KeyboardInterrupt."""
     machines = {goal: of.machine for goal, of in answer_files().items() if of.machine is not None}
     file = next((file for file in grading.lab.files if file.goal in machines), None)
     if file is None or grading.machine is not None:

@@ -1,4 +1,4 @@
-"""Build kernels, alone or in a sandbox, and run monitors: the only place that starts them.
+"""Build kernels, in a sandbox or in none, and run monitors.
 
 Imported by most packages that build or run something of numalab's.
 """

@@ -1,5 +1,5 @@
 """Build numalab's programs and a student's kernel. A kernel that can't be built is a result, with a
-sentence and the compiler's messages; any other failure raises an error."""
+sentence and mostly the compiler's messages; any other failure raises an error."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _plain_environment() -> dict[str, str]:
 def _run(
     command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a build; processes that it has started end with it. sandbox: of compilers;
-    None: none. Raises NumalabError, of which BuildTooLong may be the kernel's fault."""
+    """Run a command of a build; its process group ends with it. sandbox: of compilers; None: none.
+    Raises OSError and NumalabError, of which BuildTooLong may be the kernel's fault."""
     more = {"NUMALAB_PYTHON": sys.executable}
     more |= {} if sandbox is None else sandbox.compiler_environment()
     if shutil.which(command[0]) is None:
@@ -82,8 +82,8 @@ def _run(
 
 def configure(installation: Installation, *definitions: str) -> None:
     """Configure the build folder unless that is done. definitions: NAME=VALUE, for CMake's cache.
-    Raises UserError (nothing can be built there), NumalabError (CMake failed) and OSError (the
-    folder can't be made)."""
+    Raises UserError (nothing can be built there), NumalabError (such as where CMake failed) and
+    OSError (such as where CMake can't be started)."""
     drop_foreign_build(installation)
     if (installation.build / "build.ninja").is_file():
         return
@@ -150,7 +150,8 @@ def _failure(output: str) -> str:
 
 def build_facts(installation: Installation) -> Json:
     """Return the content of build.json: compilers, OpenMP runtime and MPI library. Configures first
-    if need be. Raises what configure raises, and NumalabError where the file is missing."""
+    if need be. Raises what configure raises, and NumalabError where the file is missing or damaged.
+    """
     configure(installation)
     try:
         facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
@@ -168,7 +169,7 @@ def mpi_library(installation: Installation) -> str:
 
 
 def build_explorations(installation: Installation, targets: Sequence[str]) -> None:
-    """Build the programs that ./numalab explore times. Raises what build_targets raises; where the
+    """Build the programs that ./numalab explore runs. Raises what build_targets raises; where the
     compiler of this build is gone, NumalabError with a remedy."""
     configure(installation)
     cache = (installation.build / "CMakeCache.txt").read_text(encoding="utf-8")
@@ -343,7 +344,7 @@ def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> 
 
 def _explain_oddity(failed: Build, staged: Path) -> Build:
     """Return a failed build with a sentence on what its file is, where it is no program text or has
-    something in it that none has. Where it is no text, the compiler's messages are dropped."""
+    something in it that none has. Where it is none at all, the compiler's messages are dropped."""
     kind = kind_of_text(staged.read_bytes())
     if kind is None:
         return failed
@@ -371,7 +372,8 @@ def starting_code_failure(
 ) -> str | None:
     """Build the starting code in place of a kernel that can't be built, by the same steps. Returns
     the messages where that fails, too; None: the kernel is at fault. The kernel is put back.
-    programs: what the targets make, which is removed before and after. Raises NumalabError."""
+    programs: what the targets make, which is removed before and after. Raises what configure and
+    stage raise, and NumalabError where a folder is full."""
     file = KERNEL_FILES[language]
     staged = installation.staged_folder(lab.name) / file
     kernel = staged.read_bytes()

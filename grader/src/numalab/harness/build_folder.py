@@ -1,4 +1,5 @@
-"""Check that a build folder is this installation's, and that one can be made there.
+"""Check that a build folder is this installation's, and that one can be made there, and choose
+compilers.
 
 CMake writes absolute paths into a build. Where numalab was copied together with its build, these
 are still the original's, whose kernels would be compiled and graded; where it was moved, they lead
@@ -21,8 +22,8 @@ from numalab.errors import NumalabError, UserError, reason_of, wrapped
 from numalab.installation import Installation
 from numalab.processes import shell_variables, starting
 
-# Folders that CMake and Ninja make in a build folder. All others there are the user's: results,
-# starting code as it was given, settings of notebooks.
+# Folders that CMake and Ninja make in a build folder. Others there stay, such as results and
+# starting code as it was given.
 _BUILT = ("CMakeFiles", "Testing", "common", "labs", "slides", "submissions")
 _LOCK = "lock"  # held while a command builds
 # A value with a blank at an end has quotes around it.
@@ -46,9 +47,9 @@ def _is_same(name: str | None, folder: Path) -> bool:
 
 def drop_foreign_build(installation: Installation) -> None:
     """Remove a build that was made from another folder, for another build folder, or later than
-    now, and print a line; other files in the folder, such as results, stay. The caller configures
-    anew. Raises UserError (the folder is another project's) and NumalabError (a file can't be
-    removed)."""
+    now, and print a line; other folders in it, such as results, stay. The caller configures anew.
+    Raises UserError (the folder is another project's) and NumalabError (a file can't be removed).
+    """
     try:
         cache = os.fsdecode(
             (installation.build / "CMakeCache.txt").read_bytes()
@@ -153,12 +154,12 @@ _CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
 _LLVM_PRESETS = ("llvm", "fuzz")
 _VERSION_LIMIT_S = 20
 
-# Returns what a compiler prints for --version; empty where it can't be run.
+# Returns what a compiler prints for --version; empty where it can't be run, or takes too long.
 Says = Callable[[str], str]
 
 
 def says_version(compiler: str) -> str:
-    """Return what a compiler prints for --version; empty: it can't be run."""
+    """Return what a compiler prints for --version; empty: it can't be run, or takes too long."""
     try:
         done = starting.run(
             [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S

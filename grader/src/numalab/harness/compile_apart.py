@@ -4,8 +4,8 @@ program, and sandbox.py says how the sandbox is made.
 A compiler runs nothing of a kernel, but it reads what the kernel names (#include, .incbin), and
 can be made to take any time and memory. So it sees the toolchain, numalab's headers, the files on
 its command line and a few variables of the environment, and no more. It writes to empty folders,
-from which only the files that its command names are taken. Only Python's own library is imported,
-since this program starts for each step of a build.
+from which only the files that its command names, and Fortran's modules, are taken. Only Python's
+own library is imported, since this program starts for each step of a build.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ def _limit() -> None:
 
 
 def take(private: Path, destination: Path) -> None:
-    """Copy a file out of the sandbox, with its mode; do nothing where it is missing or no regular
-    file. Raises OSError where it can't be written."""
+    """Copy a file out of the sandbox, with its mode; do nothing where it can't be opened or is no
+    regular file. Raises OSError where it can't be copied."""
     try:
         file = os.open(private, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:

@@ -1,7 +1,7 @@
 """Compare a Fortran kernel's bind(c) interface with the lab's contract header.
 
-A C kernel includes the header, so its compiler compares the two. For Fortran, gfortran prints the
-C prototypes of what it compiled, which are compared here.
+A C kernel is built with the header included, so its compiler compares the two. For Fortran,
+gfortran prints the C prototypes of what it has read, which are compared here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Argument:
     """An argument of a C function."""
 
     name: str  # its name; may be empty
-    type: str  # its C type without const and stars
+    type: str  # its C type without const, restrict and stars
     stars: int  # how many levels of pointers and arrays it has
 
     def fits(self, other: Argument) -> bool:
@@ -70,7 +70,7 @@ def _argument(text: str) -> Argument:
 
 
 def prototypes(header: str) -> dict[str, list[Argument]]:
-    """Return the arguments of each function that a C text declares, by the function's name."""
+    """Return the arguments of the functions that a C text declares, by the function's name."""
     text = re.sub(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", "", header, flags=re.DOTALL | re.MULTILINE)
     text = _FUNCTION_POINTER.sub(r"void *\1", text)  # whatever it points to
     return {
@@ -81,7 +81,7 @@ def prototypes(header: str) -> dict[str, list[Argument]]:
 
 @cache
 def _compiler(uses_mpi: bool) -> str:
-    """Return the name of gfortran, or of MPICH's wrapper for it, which knows its modules."""
+    """Return the name of gfortran, or of MPI's wrapper for it, which knows its modules."""
     wrappers = ("mpifort.mpich", "mpifort") if uses_mpi else ()
     return next((name for name in wrappers if shutil.which(name)), "gfortran")
 
@@ -107,8 +107,8 @@ def _gfortran(
 
 
 def _prototype_lines(printed: str, functions: Sequence[str]) -> str:
-    """Return the lines of gfortran's prototypes that may declare one of the functions. Other names
-    are the kernel's own, of any length and with any characters."""
+    """Return lines of gfortran's prototypes that may declare one of the functions, at most
+    _MOST_PROTOTYPES. Other names are the kernel's own, of any length and with any characters."""
     lines = (line for line in printed.splitlines() if len(line) <= _LONGEST_PROTOTYPE)
     return "\n".join(
         [line for line in lines if any(name in line for name in functions)][:_MOST_PROTOTYPES]
@@ -121,8 +121,8 @@ def _quoted(text: str) -> str:
 
 
 def _assumed_shape(dump: str, function: str) -> str | None:
-    """Return the name of a function's first argument that is declared with (:); None: there is
-    none. dump: what gfortran -fdump-fortran-original prints."""
+    """Return the name of an argument of a function that is declared with (:); None: there is none.
+    dump: what gfortran -fdump-fortran-original prints."""
     in_function = False
     symbol = ""
     for line in dump.splitlines():
@@ -182,9 +182,9 @@ def _pointer_complaint(
 def interface_complaint(
     source: Path, contract: Path, lab: Lab, sandbox: Sandbox | None = None
 ) -> str | None:
-    """Return a sentence on the first mismatch between a Fortran kernel's arguments and the
-    contract; None: there is none, or gfortran gave no prototypes. source: the kernel; contract: the
-    lab's header; sandbox: of gfortran. Raises OSError where either file can't be read."""
+    """Return a sentence on a mismatch between a Fortran kernel's arguments and the contract; None:
+    none is found, as where gfortran gave no prototypes. source: the kernel; contract: the lab's
+    header; sandbox: of gfortran. Raises OSError where either file can't be read."""
     content = source.read_bytes()
 
     def dump(option: str) -> str:

@@ -1,4 +1,4 @@
-"""Recognise common mistakes in a kernel's text and folder that compilers don't report."""
+"""Recognise common mistakes in a kernel's text and folder that compilers don't explain."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numalab.labs.kernel_names import is_probably_kernel
 from numalab.untrusted.visible import shown
 
 MAX_OUTPUT_LINES = 24  # of messages on a kernel
-MOST_COLUMNS = 400  # of a line of a compiler or linker
+MOST_COLUMNS = 400  # of a line of a kernel, compiler or linker
 # numalab's own files next to kernels, in copies from before those moved to grading/. A lab names
 # others that it has (programs).
 NUMALAB_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
 
 def misspelt_directives(source: str, language: str) -> list[str]:
-    """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP
-    and are comments; empty for C, where the compiler warns. At most MAX_OUTPUT_LINES are listed."""
+    """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP's
+    and are none; empty for C, where the compiler warns. At most MAX_OUTPUT_LINES are listed."""
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"
@@ -35,7 +35,7 @@ def misspelt_directives(source: str, language: str) -> list[str]:
 
 
 OTHER_LANGUAGE = {"c": "Fortran", "fortran": "C"}
-# Beginnings of lines that one of the languages has and the other has not.
+# Beginnings of lines that one of the languages has and the other hardly ever.
 _ONLY_IN = {
     "C": re.compile(r"(#include\b|void \w+\(|int \w+\(|double \w+\(|\}$)"),
     "Fortran": re.compile(r"(subroutine|end subroutine|module|end module|implicit none|use)\b",
@@ -44,8 +44,8 @@ _ONLY_IN = {
 
 
 def is_other_language(source: str, language: str) -> bool:
-    """Tell whether a text has lines that only the other language can have, and none that only
-    `language` can have."""
+    """Tell whether a text has lines that begin as in the other language, and none that begin as in
+    `language`."""
     other = OTHER_LANGUAGE[language]
     own = "Fortran" if other == "C" else "C"
     starts = [line.strip() for _, line in _lines(source)]

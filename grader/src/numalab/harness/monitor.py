@@ -64,8 +64,8 @@ class Place(Protocol):
         """Return the monitor's options by which workers are isolated there."""
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end. Raises Interrupted (Ctrl-C), and NumalabError where the program
-        can't be run."""
+        """Run a program to its end. Raises Interrupted (Ctrl-C), and NumalabError where it can't be
+        run, or elsewhere takes too long."""
 
 
 class ThisMachine:
@@ -77,7 +77,7 @@ class ThisMachine:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         """Run a program to its end. Raises Interrupted (Ctrl-C, once the program has ended its own
-        processes, or was killed) and NumalabError (it can't be started)."""
+        processes, or was killed) and NumalabError (it can't be run)."""
         process = None
         try:
             with _signals_held():
@@ -100,7 +100,7 @@ THIS_MACHINE = ThisMachine()
 
 def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Json:
     """Return the description of a machine: its topology, and which evidence it allows. Raises
-    NumalabError, and what Place.execute raises."""
+    NumalabError, JSONDecodeError, and what Place.execute raises."""
     done = place.execute([str(installation.describe_node)], shell_variables.observer_environment())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
@@ -116,10 +116,10 @@ def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Js
 def worker_environment(
     lab: Lab, threads: int, placement: Mapping[str, str] | None = None, is_of_file: bool = False
 ) -> dict[str, str]:
-    """Return the environment of workers, the same for all runs of a kernel.
+    """Return the environment of workers.
 
-    Nothing that steers OpenMP is inherited. Waiting threads sleep, so that CPU time is work, and a
-    thread at a barrier can be recognised.
+    Nothing that steers OpenMP is inherited. Unless is_of_file, waiting threads sleep, so that CPU
+    time is work, and a thread at a barrier can be recognised.
 
     Args:
         threads: number of threads of a worker.
@@ -223,7 +223,7 @@ _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 def _race_of(outcome: Outcome, request: MonitorRun) -> RaceReport | None:
     """Return the kernel's lines of the two accesses in ThreadSanitizer's report, as far as they are
-    known; None: the run printed no report."""
+    known; None: the run did not end with a report."""
     printed = outcome.printed or ""
     if outcome.exit_code != _RACE_EXIT_CODE or "data race" not in printed:
         return None
@@ -251,9 +251,9 @@ def _forget_archers_advice(outcome: Outcome) -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Delay Ctrl-C and other signals that end a command to the end of a block. One that arrives
-    while a process is being started would leave it running without a parent. A signal mask would
-    not do, since the process would inherit it."""
+    """Delay the signals of _ENDING that have handlers to the end of a block. One that arrives while
+    a process is being started would leave it running without a parent. A signal mask would not do,
+    since the process would inherit it."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
@@ -319,7 +319,7 @@ def worker_option(role: str, program: Path) -> list[str]:
 
 
 def is_of_submission(request: MonitorRun) -> bool:
-    """Tell whether a run has the student's kernel, or numalab's under a student's file."""
+    """Tell whether a run has the graded kernel, or numalab's under a graded file."""
     return any(
         word == "--worker" and of.startswith(f"{SUBMISSION}=")
         for word, of in pairwise(request.options)
@@ -328,7 +328,7 @@ def is_of_submission(request: MonitorRun) -> bool:
 
 def replace_submission(request: MonitorRun, role: str, program: Path) -> MonitorRun:
     """Return the same run with a program of numalab's, under its own role, in place of the
-    submission's, and without facts for a record."""
+    submission's, and without facts for a record and sandbox of tools."""
     of_submission = f"{SUBMISSION}="
     options = [
         f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word

@@ -1,13 +1,13 @@
-"""Add to a kernel's assembler text a call before each access to memory that its compiler did not
-instrument. common/cmake/note_accesses calls this program.
+"""Add to a kernel's assembler text calls before accesses to memory that its compiler did not
+instrument, and list those that can't be followed. common/cmake/note_accesses calls this program.
 
 ThreadSanitizer's pass works before the compiler expands copies, intrinsics and array assignments
 into moves, so it instruments only a part of the accesses. The assembler text has all of them,
 whatever the compiler and the language. What each instruction accesses is read from the
 disassembler, which knows all instructions. Whether it is instrumented is read from the text: there
-is a call with the same address in the same block. Accesses at a constant distance from the frame
-pointer are left out: spilled registers and locals, which the compiler instruments where other
-threads may reach them.
+is a call with the same address in the same block. Reads of the compiler's constants are left out,
+and accesses at a small constant distance from the stack or frame pointer: spilled registers and
+locals, which the compiler instruments where other threads may reach them.
 
 Only Python's own library is used: it starts for each kernel. x86-64 only.
 """
@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-# common/cmake/compile_watched puts a label before each line: this, and the line's number.
+# common/cmake/compile_watched puts a label before each instruction: this, and the line's number.
 LABEL = "numalab_at_"
 NOTED = "numalab_note_access"  # the function that is called, of common/worker/noted.c
-# Its argument is the number of bytes and these flags. COUNTED: the access is repeated rcx times;
-# MASKED: elements are accessed whose bits are set in rcx.
+# Besides the address it gets the number of bytes and these flags. COUNTED: the access is repeated
+# rcx times; MASKED: elements are accessed whose bits are set in rcx.
 WRITES, ATOMIC, COUNTED, MASKED = 1 << 8, 1 << 9, 1 << 10, 1 << 11
 ELEMENTS = 16  # the first bit of the number of elements of a masked access
 
@@ -41,7 +41,7 @@ _SIZE = re.compile(r"\b([A-Z]+) (?:PTR|BCST)\b")
 _PREFIXES = frozenset(
     {"rep", "repz", "repnz", "lock", "bnd", "notrack", "data16", "addr32", "cs", "ds", "es", "ss"}
 )
-# Instructions that read their first operand.
+# Instructions that only read their first operand.
 _READS_FIRST = re.compile(
     r"cmp|test|bt|push|call|jmp|mul|imul|div|idiv|v?ldmxcsr|ver[rw]"
     r"|f(?:i?(?:add|sub|subr|mul|div|divr|com|comp)|i?ld|bld|ldcw|ldenv|rstor)"
@@ -52,7 +52,8 @@ _STRINGS = re.compile(r"movs|stos|lods")
 _MASKED = re.compile(r"vp?maskmov(p[sd]|[dq])|vmov(?:[au](p[sd])|dq[au](8|16|32|64))")
 _ELEMENT = {"ps": 4, "d": 4, "32": 4, "pd": 8, "q": 8, "64": 8, "8": 1, "16": 2}
 _MASK = re.compile(r"\{(k[1-7])\}")
-# Instructions whose elements are known at run time only, or whose memory is not an operand.
+# Instructions such as those whose elements are known at run time only, or whose memory is not an
+# operand.
 _CANNOT_BE_FOLLOWED = re.compile(
     r"v?maskmov(?:q|dqu)|v?p?(?:gather|scatter)\w*|v?p?(?:compress|expand)\w*|f?xsave\w*|f?xrstor\w*"
     r"|fnsave|fsave|movdir64b|enqcmds?|clzero|monitor\w*|xlat\w*|scas|cmps|ins|outs|syscall"
@@ -63,10 +64,10 @@ _CANNOT_BE_FOLLOWED = re.compile(
 class Touch(NamedTuple):
     """The access of an instruction."""
 
-    # How many bytes it accesses, with a mask in each element. 0: no memory, or the thread's own
-    # stack by push and pop.
+    # How many bytes it accesses, with a mask in each element. 0: no memory, or only the thread's
+    # own stack, as push and call do.
     bytes: int
-    is_write: bool = False  # it writes; else it reads
+    is_write: bool = False  # it writes; else it only reads
     is_atomic: bool = False  # it is an atomic operation
     is_counted: bool = False  # it is repeated rcx times
     reads_from_rsi: bool = False  # it also reads what rsi points to
@@ -75,7 +76,7 @@ class Touch(NamedTuple):
 
 
 class CannotFollow(Exception):
-    """An access that can't be followed; the message is the instruction's name."""
+    """An access that can't be followed; the message is mostly the instruction's name."""
 
 
 def read_touch(intel: str) -> Touch:
@@ -190,7 +191,7 @@ _MEMORY = re.compile(r"(?:%([fg]s):)?([^()%]*)(?:\((%\w+)?(?:,\s*(%\w+))?(?:,\s*
 _TERM = r"([+-]?)\s*(?:(0x[0-9a-f]{1,16}|0|[1-9]\d{0,18})|([A-Za-z_.$][\w.$@]*))\s*(?![\w.$@])"
 _DISPLACEMENT = re.compile(_TERM)
 _DISPLACEMENTS = re.compile(f"(?:{_TERM})*")
-# Instructions that change their last operand and no other register.
+# Instructions that are taken to change no register but their last operand, and push.
 _PLAIN = re.compile(
     r"v?mov\w*|lea\w|cmov\w+|set\w+|(?:add|sub|and|or|xor|adc|sbb|cmp|test|inc|dec|neg|not|sal|sar"
     r"|shl|shr|rol|ror|rcl|rcr|bt\w?|bs[fr]|push|nop)[bwlq]?|j\w+|lzcnt\w?|tzcnt\w?|popcnt\w?"
@@ -278,8 +279,8 @@ def _memory_operand(operands: list[str]) -> str | None:
 
 
 def _is_in_frame(operand: str, has_frame: bool) -> bool:
-    """Tell whether an operand is at a constant distance from the frame. has_frame: rbp is the frame
-    pointer."""
+    """Tell whether an operand is at a constant distance of less than _MOST_FRAME_BYTES from the
+    stack or frame pointer. has_frame: rbp is the latter."""
     match = _MEMORY.match(operand)
     if match is None or match[1] or match[4]:
         return False
@@ -315,8 +316,8 @@ class Rewriting:
     """The rewriting of one assembler text.
 
     Attributes:
-        unfollowed: accesses that can't be followed, as lines of place, function and instruction,
-            separated by tabs; complete once lines() has come to its end.
+        unfollowed: accesses that can't be followed, as lines of place, function and CannotFollow's
+            message, separated by tabs; complete once lines() has come to its end.
     """
 
     def __init__(self, lines: list[str], instructions: dict[int, list[str]]) -> None:
@@ -333,8 +334,8 @@ class Rewriting:
         self._without_frame = self._functions_without_frame()
 
     def _jump_targets(self) -> frozenset[str]:
-        """Return the labels that code refers to, without those of debug information; remember the
-        labels of the compiler's constants."""
+        """Return the local labels that lines refer to, but for those of debug information; remember
+        the labels of the compiler's constants."""
         found: set[str] = set()
         is_debug = is_constant = False
         for line in self._lines:
@@ -387,8 +388,9 @@ class Rewriting:
         self.unfollowed.append(f"{self._where}\t{self._function}\t{name}")
 
     def _take_call(self, text: str) -> None:
-        """Take in a call. One of ThreadSanitizer reports an access; any other one may synchronise
-        threads, after which accesses have to be reported anew."""
+        """Take in a call. One of ThreadSanitizer may report an access; others, but for those at
+        function entries and exits, may synchronise threads, after which accesses have to be
+        reported anew."""
         reported = _REPORTING_CALL.match(text)
         address, size = self._values.value_of("rdi"), self._values.value_of("rsi")
         self._values.forget(_KEPT)
@@ -454,9 +456,9 @@ class Rewriting:
         return _call(operand, code)
 
     def _takes_assembler(self, number: int, line: str) -> bool:
-        """Tell whether a line is in inline assembler of the kernel. Such a line counts as not
-        followed unless it is code without access to memory: others may hold more than is parsed
-        here."""
+        """Tell whether a line is in inline assembler of the kernel. Such a line that is no comment
+        counts as not followed unless it is code without access to memory: others may hold more than
+        is parsed here."""
         text = line.strip()
         if text in ("#APP", "#NO_APP"):
             self._is_in_assembler = text == "#APP"

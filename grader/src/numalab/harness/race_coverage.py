@@ -2,7 +2,7 @@
 
 ThreadSanitizer observes accesses by code that compilers insert. Accesses without such code are
 searched for in the source that the compiler was given, and in what it made of it
-(common/cmake/compile_watched). A kernel that has such accesses is not searched for races."""
+(common/cmake/compile_watched). A kernel with accesses that nothing observes is not searched."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ _PLAIN_NAME = re.compile(r"[\w.$@-]*")
 _HARMLESS = re.compile(
     r"pause|nop|rep(?:\s+nop)?|[mls]fence|rdtscp?|rdpid\s+%0|xgetbv|yield|isb|dmb\s+\w+|dsb\s+\w+"
 )
-# Instructions of one word that access memory, and could pass for a name given to the linker.
+# Instructions of one word that are not harmless, and could pass for a name given to the linker.
 _TOUCHES = re.compile(
     r"(?:rep\w*|lock)?(?:movs|stos|lods|scas|cmps|ins|outs)[bwlqd]?|xlatb?|syscall|sysenter|svc"
     r"|int\d?|into|i?ret\w*|leave\w*|enter\w*|push\w*|pop\w*|clzero|hlt|ud2"

@@ -87,7 +87,7 @@ SHARED_BYTES_A_CORE = 16 << 20  # added for each PU, since ranks share memory
 COVER_BYTES = 1 << 20  # of an empty folder that covers a hidden one
 _PROBE_LIMIT_S = 20
 
-# Where distributions keep programs and libraries. No distribution has all of these.
+# Where distributions keep programs and libraries. Few have all of these.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 # Variables by which a site's modules say where their programs and libraries are.
@@ -125,7 +125,8 @@ class Sandbox:
     hidden: tuple[Path, ...] = ()  # folders that are not visible, even below visible ones
 
     def _covered(self) -> list[str]:
-        """Return the hidden folders below visible ones, which an empty folder has to cover."""
+        """Return the hidden folders below visible ones that have none of these in them; an empty
+        folder has to cover them."""
         visible = [Path(root).resolve() for root in (*_SYSTEM, *self.roots)]
         return [
             str(folder)

@@ -1,8 +1,8 @@
 """Find names that a compiled kernel must not define or use: those of the harness, of a runtime, and
 of tools that observe the kernel.
 
-All that a kernel defines besides its contract's functions is made local before it is linked
-(common/cmake/isolate), so it replaces no other function, whatever its name. Names are checked so
+What a kernel defines besides its contract's functions and MPI's common blocks is made local before
+it is linked (common/cmake/isolate), so it replaces no other function. Names are checked so
 that a student who defines a function MPI_Send learns why nothing arrives.
 """
 
@@ -34,8 +34,8 @@ _UNDEFINED = 0
 
 
 def read_symbols(path: Path) -> Symbols:
-    """Return the global symbols of a 64-bit little-endian ELF object; NONE for any other or missing
-    file. A compiler made it from untrusted input, so no number in it is trusted."""
+    """Return the global symbols of a 64-bit little-endian ELF object; NONE for any other, damaged
+    or missing file. A compiler made it from untrusted input, so no number in it is trusted."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -87,7 +87,7 @@ _RACES = _family(
 )
 _PROFILING = _family(r"P?MPI[RX]?_[A-Z]\w*|PMPI_\w+|pmpi_\w+", "MPI")
 
-# A kernel that defines one of these can only mean to replace another's function.
+# A kernel that defines one of these would replace another's function.
 _NOT_TO_DEFINE = (
     _NUMALAB,
     _RACES,
@@ -105,7 +105,7 @@ _NOT_TO_DEFINE = (
     ),
 )
 
-# A kernel that calls one of these can only mean to evade observation.
+# A kernel that calls one of these could evade observation.
 _NOT_TO_ASK = (
     _NUMALAB,
     _RACES,
@@ -129,7 +129,7 @@ _INSTRUMENTED = re.compile(
 
 
 def is_instrumented(name: str) -> bool:
-    """Tell whether compilers call a function of this name by themselves, to instrument a kernel."""
+    """Tell whether calls of a function of this name are put into a kernel to instrument it."""
     return _INSTRUMENTED.fullmatch(name) is not None
 
 
@@ -154,8 +154,8 @@ def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str
 
 
 def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str | None:
-    """Return a sentence on the first name that a kernel must not define or use; None: there is
-    none. file: the kernel's name; contract: names of its functions, which it may define."""
+    """Return a message on a name that a kernel must not define or use; None: there is none. file:
+    the kernel's name; contract: names of its functions, which it may define."""
     defined = _first(symbols.defined - set(contract), _NOT_TO_DEFINE)
     if defined:
         name, owner = defined

@@ -2,9 +2,9 @@
 (common/monitor/describe_topology.c).
 
 An export may be untrusted. Python's XML reader reads it first, in a process of its own; hwloc gets
-a new file with its elements and attributes only. So there are no declarations and comments, on
+a new file with elements, attributes and text only. So there are no declarations and comments, on
 which the small reader of hwloc libraries without libxml2 fails. The program runs with limits, and
-without hwloc's variables.
+without the user's variables of hwloc.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ def is_probably_synthetic(text: str) -> bool:
 
 
 def build_reader(installation: Installation) -> None:
-    """Build the program that reads topologies. The caller holds Installation.lock. Raises UserError
-    (nothing can be built in the build folder) and NumalabError."""
+    """Build the program that reads topologies. The caller holds Installation.lock. Raises what
+    build_targets raises."""
     configure(installation)
     build_targets(installation, [installation.describe_topology.name])
 
 
 def export_in(installation: Installation, path: Path) -> HwlocExport:
     """Read an XML export of hwloc. build_reader must have been called. Raises UserError where the
-    export can't be read, NumalabError where the program can't be run, and OSError where no process
-    can be started to parse the file."""
+    export can't be read, NumalabError where the program can't be run, and OSError, such as where no
+    process can be started to parse the file."""
     root = _root(path)
     version = shown(root.get("version", "1.0"))  # hwloc 1 wrote none
     with tempfile.NamedTemporaryFile("w", suffix=".xml", encoding="utf-8") as file:
@@ -188,8 +188,8 @@ def _read(output: str, what: str) -> HwlocExport:
 
 
 def _why(code: int, output: str) -> str:
-    """Return the end of a sentence with hwloc's reason to refuse a description: its first message
-    that says something; may be empty."""
+    """Return the end of a sentence on why hwloc makes no machine of a description: its first
+    message that says something, or the program's limits; may be empty."""
     if code < 0 or code > 1:
         return " within the limits on time and memory, or it can't bear it"
     lines = [line.strip() for line in output.splitlines()]

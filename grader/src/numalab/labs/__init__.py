@@ -1,4 +1,4 @@
 """Labs as they are declared: criteria, files that are handed in, hints, variants.
 
-Imported by most packages: all that is done is done for a lab.
+Imported by most packages: most of what is done is done for a lab.
 """

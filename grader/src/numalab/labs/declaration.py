@@ -50,8 +50,7 @@ VARIANT_ENDING = "_variant"  # of a variant's name, after its lab's
 FileKind = Literal[
     "placement", "policy", "groups", "launch", "prediction", "answers", "model",
 ]  # fmt: skip
-# Kinds of files under which numalab's programs are run. What other files say is compared with
-# measurements.
+# Kinds of files under which numalab's programs are run. Others are judged by what they say.
 RUN_UNDER: tuple[FileKind, ...] = ("placement", "policy", "groups", "launch")
 # Kinds of files with lines KEY=VALUE; the others are TOML.
 VARIABLES: tuple[FileKind, ...] = ("placement", "policy")
@@ -152,7 +151,7 @@ class Criterion:
     @property
     def required_share(self) -> float | None:
         """Return the share of the solution's speed, or the reference loop's, that an efficiency
-        needs; None: the criterion has no bound."""
+        needs; None: the criterion has neither bound."""
         of_reference = self.at_least_of_lightspeed
         return self.at_least if of_reference is None else of_reference
 
@@ -175,7 +174,7 @@ class Lab:
     # How the ranks of other parts are started where they are timed; None: they have no launch.
     launch: Policy | None
     repetition: str  # what is timed at once, in the lab's words
-    timed_placements: TimedPlacements | None  # placements that are timed; None: kernels are
+    timed_placements: TimedPlacements | None  # placements that are timed; None: none are
     criteria: tuple[Criterion, ...]
     hints: tuple[Ladder, ...]  # a ladder for each task
     has_solution_text: bool  # solutions/NN_name/ has texts to read; not in a student copy
@@ -224,7 +223,7 @@ class Lab:
     @property
     def parts(self) -> tuple[str | None, ...]:
         """Return the kernels that are judged separately, in the order of the criteria; (None,)
-        where the lab has only one."""
+        where no criterion names one."""
         named = dict.fromkeys(c.part for c in self.criteria if c.part is not None)
         return tuple(named) or (None,)
 

@@ -1,5 +1,5 @@
-"""Formulas that students write: numbers, + - * / ( ), names of measured values, and min and max
-where a file allows them. Pure functions."""
+"""Formulas that students write: numbers, + - * / ( ), names of values, and min and max where a file
+allows them. Pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FUNCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {"min": min, "max
 
 
 class BadFormula(ValueError):
-    """A formula that can't be used; the message says why, and what to write."""
+    """A formula that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

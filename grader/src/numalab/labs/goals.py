@@ -4,9 +4,9 @@ CORE_GOALS are placements on cores of one machine, which get one thread each: wo
 don't reach them, a list of PUs does. JOB_NODES are the NUMA nodes that a job's control group has to
 have for itself. NODES, OWNERS and POLICY_NODES say where memory has to be. In lab 05 the pages of a
 table alternate over all NUMA nodes on which threads run, and each part of the blocks is on the NUMA
-node of the thread with its number. In a variant the table goes to some of these NUMA nodes, in runs
-of pages, the blocks go to other threads' NUMA nodes, and the table of the unchanged program goes to
-given NUMA nodes.
+node of the thread with its number. In a variant the table goes to some or all of these NUMA nodes,
+in runs of pages, the blocks go to the NUMA nodes of drawn threads, and the table of the unchanged
+program goes to given NUMA nodes.
 """
 
 from __future__ import annotations

@@ -14,14 +14,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 HINTS = "hints.md"  # in a lab's grading/
-# No preprocessor line of C looks like it.
+# A line of C in a hint must not begin with # and a blank.
 _HELPED = r"\w+(?:\[\w+\])?"
 _HEADING = re.compile(rf"^# +(?P<topic>\w+) *(?:: *(?P<helped>{_HELPED}(?: *, *{_HELPED})*) *)?$")
 _NEXT = re.compile(r"^---\s*$", re.MULTILINE)
 
 
 class BadHints(ValueError):
-    """hints.md is not of the form above; the message says where."""
+    """hints.md is not of the form above; the message says why."""
 
 
 @dataclass(frozen=True)

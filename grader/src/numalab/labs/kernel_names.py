@@ -84,8 +84,9 @@ def _suffix(name: str) -> str:
 
 
 def is_copy_name(name: str, expected: str) -> bool:
-    """Tell whether a name differs from the expected one, but only in case and by marks of a copy:
-    `kernel (1).c`, `kernel - Kopie.c`, `KERNEL.C`; for free-form Fortran also by the year."""
+    """Tell whether a name differs from the expected one, but only in case and punctuation and by
+    marks of a copy: `kernel (1).c`, `kernel - Kopie.c`, `KERNEL.C`; for free-form Fortran also by
+    the year."""
     stem, suffix = PurePath(expected).stem, _suffix(expected)
     alike = _FREE_FORM if suffix in _FREE_FORM else (suffix,)
     if name == expected or _suffix(name) not in alike:

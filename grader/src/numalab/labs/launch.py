@@ -1,9 +1,9 @@
 """Launch policies, and the plan of ranks that a policy means on a machine.
 
 A policy (launch.toml) says by units of the topology how many ranks there are, how many threads each
-has, and what a rank is bound to. It never names PU numbers, so that it holds on any machine. `plan`
-applies it to the PUs of one machine; launch_commands renders the plan for each launcher. Pure
-functions.
+has, and what a rank is bound to. It names no PU numbers, which would hold on one machine only.
+`plan` applies it to the PUs of one machine; launch_commands renders the plan for each launcher.
+Pure functions.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _WORDS = {
 
 
 class BadPolicy(UserError):
-    """A policy that can't be read, or has no meaning on a machine; the message says what to write
-    instead."""
+    """A policy that can't be read, or has no meaning on a machine; the message says why, and mostly
+    what to write instead."""
 
 
 # ---- reading -------------------------------------------------------------------------
@@ -285,8 +285,9 @@ def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, .
 def _threads(
     policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
 ) -> int:
-    """Return the number of threads of a rank, the same for all. Ranks that share a unit share its
-    cores or PUs equally. sharing: how many ranks have the same PUs. Raises BadPolicy."""
+    """Return the number of threads of a rank, the same for all. With one per core or PU, ranks that
+    have the same PUs share those equally. sharing: how many ranks have the same PUs. Raises
+    BadPolicy."""
     required = policy.threads
     if isinstance(required, RuntimeDefault):
         sizes = {len(pus) for pus in ranks}
@@ -343,7 +344,7 @@ LISTED_RANKS = 8
 
 
 def summary(plan: RankPlan) -> list[str]:
-    """Return lines that describe a plan: the first few ranks with their PUs, and notes."""
+    """Return lines that describe a plan: the first few ranks with their PUs if bound, and notes."""
     count = len(plan.ranks)
     each = "each with " if count > 1 else "with "
     lines = [f"{_many(count, 'rank')}, {each}{_many(plan.threads, 'thread')}"]

@@ -8,7 +8,7 @@ functions.
     fill = 16
 
 Each part is judged by a criterion of its own, which reports mistakes in its part. A text that is no
-such file at all is reported by all three."""
+such file at all, or has an unknown key, is reported by all three."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXAMPLE = 'write a line such as share = "threads / cores"'
 
 
 class BadModel(ValueError):
-    """A model that can't be used; the message says why, and what to write."""
+    """A model that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Model:
 
     def counted(self) -> dict[str, float]:
         """Return the student's bytes per iteration of each loop, by its key. Raises BadModel where
-        one is missing or no number."""
+        one is missing or can't be used."""
         top = self.table
         if BYTES not in top:
             top.fail(f"[{BYTES}] is missing; write it with the keys {', '.join(LOOPS)}")
@@ -147,8 +147,8 @@ class Model:
 
 
 def read_model(text: str) -> Model:
-    """Parse a model file; its parts are not checked. Raises BadModel for a text that is no model
-    file at all."""
+    """Parse a model file; of its parts only the keys are checked. Raises BadModel for a text that
+    is no model file at all, or has an unknown key."""
     table = parse_table(text, "", BadModel, (SHARE, TIME, BYTES), _EXAMPLE)
     table.table(BYTES, tuple(LOOPS))
     return Model(table)

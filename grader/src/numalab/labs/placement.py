@@ -29,7 +29,7 @@ LONGEST_VALUE = 16 << 10  # characters; a list of all PUs of the largest machine
 
 
 class BadPlacement(ValueError):
-    """A line that a placement file can't have; the message says which line, and what to do."""
+    """A line or word that a placement or policy file can't have; the message says what is wrong."""
 
 
 def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:

@@ -28,7 +28,7 @@ _LANGUAGE = Language(NAMES)
 
 
 class BadPrediction(ValueError):
-    """A prediction that can't be used; the message says why, and what to write."""
+    """A prediction that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Predictions:
 
 
 def read_predictions(text: str) -> Predictions:
-    """Parse a file with predictions. Raises BadPrediction where none of them can be used."""
+    """Parse a file with predictions. Raises BadPrediction where the text is no such file, or none
+    of them can be used."""
     example = "write a number, or a formula in quotes"
     table = parse_table(text, "", BadPrediction, tuple(PREDICTED), example)
     formulas, complaints = {}, {}

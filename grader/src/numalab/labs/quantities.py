@@ -72,13 +72,13 @@ PREDICTED_KEYS = (
 
 
 class BadPredictions(ValueError):
-    """A file that can't be used; the message says why, and what to write."""
+    """A file that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)
 class Quantity:
     """A quantity that students predict. Fields without a comment are keys of the table above; None:
-    its kind has no such key."""
+    it has no such key."""
 
     name: str  # its key in predictions.toml
     question: str  # a sentence for students
@@ -165,18 +165,18 @@ class Predicted:
     values: Mapping[str, float] = field(default_factory=dict)  # by name of the quantity
     # Why a value can't be used, by name.
     complaints: Mapping[str, str] = field(default_factory=dict)
-    unknown: tuple[str, ...] = ()  # a sentence on each key that is no quantity
+    unknown: tuple[str, ...] = ()  # sentences on the first keys that are no quantity
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether the file is as it was handed out, and predicts nothing."""
+        """Tell whether the file predicts nothing, as when it was handed out."""
         return not (self.values or self.complaints or self.unknown)
 
 
 def read_predictions(text: str, quantities: Sequence[Quantity]) -> Predicted:
     """Parse predictions.toml. A quantity that is missing, or still "" as it was handed out, is in
-    neither values nor complaints. quantities: the lab's. Raises BadPredictions where the text is no
-    TOML."""
+    neither values nor complaints. quantities: the lab's. Raises BadPredictions where the text can't
+    be parsed."""
     by_name = {quantity.name: quantity for quantity in quantities}
     example = f"write {quantities[0].name} = a number" if quantities else ""
     table = parse_table(text, "", BadPredictions, None, example)

@@ -1,8 +1,8 @@
 """Files in which students answer questions that are drawn from their own seed.
 
 The keys of such a file are the same for all seeds; what is drawn is in the questions, not in the
-file. An answer may be left out. Each lab has its own questions (labs/NN_name/grading/), and
-registers its file here.
+file. An answer may be left out. A lab has its own questions (labs/NN_name/grading/), and registers
+its file here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 
 
 class BadAnswers(ValueError):
-    """A file that can't be used; the message says why, and what to write."""
+    """A file that can't be used; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Seeds of variants: a number for each student, from the course's secret and the student's id.
 
-With the secret the number can be computed again; a student can't choose it. A student gets a code,
-which holds the number and a check by which mistyped codes and other students' codes are recognised.
-The check is no proof: a made-up code is recognised with the secret only.
+With the secret the number can be computed again; a student of a course can't choose it. A student
+gets a code, which holds the number and a check by which nearly all mistyped codes and other
+students' codes are recognised. The check is no proof: it takes the secret to recognise a made-up
+code.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Seed:
     """The seed of a student's variants."""
 
     number: int  # one of SEEDS
-    owner: str  # the student's id, to which the code is bound
+    owner: str  # the student's id, or without a course a text, to which the code is bound
     draws: int = DRAWS  # the edition of draws that its variants are from
 
     @property
@@ -63,7 +64,7 @@ def personal_seed(secret: bytes, owner: str, draws: int = DRAWS) -> Seed:
 
 def seed_of_code(owner: str, code: str) -> Seed:
     """Return the seed of a code, whatever its case, blanks and hyphens. owner: the student's id.
-    Raises UserError for a code that is not this owner's."""
+    Raises UserError for a text that is no code, or not this owner's."""
     signs = code.upper().replace("-", "").replace(" ", "").translate(_READ_AS)
     if len(signs) != _CODE_SIGNS or any(sign not in _SIGNS for sign in signs):
         raise UserError(

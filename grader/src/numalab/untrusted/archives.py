@@ -1,7 +1,7 @@
 """Read archives, in a process of its own: zip, and tar, compressed or not.
 
-Limits are on what has been read, since headers can claim anything. A member is read as a stream.
-Members that are no plain files, or encrypted, are listed and must not be opened.
+Most limits are on what has been read, since headers can claim anything. A member is read as a
+stream. Members that are no plain files, or encrypted, are listed and must not be opened.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Member(NamedTuple):
 
     name: str  # its path in the archive
     kind: str  # "file", "folder", "link" or "special"
-    refused: str  # why it must not be read, in words that follow its name; empty: it may be
-    packed_bytes: int  # its size in the archive: in a zip compressed, in a tar not
+    refused: str  # why a file must not be read, in words that follow its name; empty: it may be
+    packed_bytes: int  # its size in the archive, by its header: in a zip compressed, in a tar not
 
 
 _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
@@ -53,11 +53,11 @@ _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
     """Answer with the archive's members, as lists of Member in JSON, and then each request (a
-    member's index, a number of bytes) with the next bytes of that member, at most 64 KiB. Returns
-    when the client closes the connection. Raises Unreadable.
+    member's index, a number of bytes, or 0 or CLOSE) with the next bytes of that member, at most
+    64 KiB. Returns when the client closes the connection. Raises Unreadable and MemoryError.
 
-    options: `members` and `expanded_bytes`, the most that the archive may have; `ratio`, the most
-    that the expanded size of a compressed tar may be over its own.
+    options: `members`, the most that the archive may have; of a compressed tar `expanded_bytes`,
+    its largest size, and `ratio`, the most that it may be over its own from RATIO_FROM_BYTES on.
     """
     openers: list[Callable[[], IO[bytes] | None]] = []
     listed: list[Member] = []
@@ -122,8 +122,8 @@ def _members(file: IO[bytes], options: dict[str, Any]) -> Iterator[_Opened]:
 
 
 def _check_directory(file: IO[bytes], members: int) -> None:
-    """Raise Unreadable for a zip whose directory is larger than so many members can need, since
-    Python reads the whole directory at once. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
+    """Raise Unreadable for a zip whose directory is larger than is allowed for so many members,
+    since Python reads all of it at once. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
     size = file.seek(0, 2)
     file.seek(max(0, size - (1 << 16) - 22 - 20 - 56))  # a comment, and the three last records
     tail = file.read()

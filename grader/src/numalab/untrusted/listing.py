@@ -14,9 +14,9 @@ GOES_ON = f"(A line with {CUT} is whole in the file.)"
 
 
 def listing(text: str, columns: int) -> list[str]:
-    """Return the lines of a text, none wider than `columns` (20 or more). Sentences are wrapped.
-    Lines of source and the marks below them are cut alike, so that each mark stays below what it
-    points at; a last line, GOES_ON, then says where the rest is."""
+    """Return the lines of a text, laid out in `columns` (20 or more). Adjacent lines of source and
+    marks are cut alike, so that each mark stays below what it points at; where source was cut, a
+    last line, GOES_ON, says where the rest is. Other lines are wrapped."""
     lines: list[str] = []
     for is_source, group in groupby(text.splitlines(), key=_is_source):
         if is_source:
@@ -41,7 +41,7 @@ def _wrapped(line: str, columns: int) -> list[str]:
 
 def _cut(lines: Sequence[str], columns: int) -> list[str]:
     """Return adjacent lines of source and marks, cut to the same columns: from the beginning, or
-    around the first mark if that would be cut off."""
+    around the first mark if that is too far right."""
     matches = [_GUTTER.match(line) for line in lines]
     gutter = max(match.end() for match in matches if match is not None)
     bodies = [line[gutter:] for line in lines]

@@ -6,8 +6,8 @@
 
 Python's library reads archives, TOML and XML without bounds: a header of a few bytes can cost it
 hours, or all memory. In a process with limits, such a file is refused, and nothing else happens. A
-reader's CPU time is limited, not its time by the clock, so that a machine that pauses does not make
-files unreadable.
+reader's CPU time is limited, and time by the clock only generously (_WALL_LIMIT_S), so that a
+machine that pauses does not make files unreadable.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Reading:
             self._connection.sendall(REQUEST.pack(first, second))
 
     def answer(self) -> Iterator[bytes]:
-        """Yield the parts of an answer, to its end. Raises Unreadable, with the reader's reason or
-        since it met its limits."""
+        """Yield the parts of an answer, to its end. Raises Unreadable, with the reader's reason, or
+        with its limits where it ended early or hung."""
         while True:
             kind, length = FRAME.unpack(self._received(FRAME.size))
             content = self._received(length)
@@ -139,7 +139,7 @@ class ReaderPool:
     def read(self, file: IO[bytes], options: Mapping[str, Any], limits: Limits) -> Reading:
         """Start a reader of a file, from its beginning; the caller closes what is returned.
         options: passed to the module's read(), as JSON. limits: those of this reader. Raises
-        OSError (no process can be started)."""
+        OSError, such as where no process can be started."""
         file.flush()
         file.seek(0)
         request = {"options": options, "limits": asdict(limits)}

@@ -1,5 +1,4 @@
-"""The process that readers are forked from. reader_pool.py starts it, and this module imports
-nothing but Python's own library.
+"""The process that readers are forked from. reader_pool.py starts it, without installed packages.
 
 Each request comes as one message on a socket, with the file to read and one end of a connection
 passed along as descriptors. The server forks; the fork sets its limits before it reads a byte, and
@@ -26,7 +25,7 @@ MAX_REQUEST_BYTES = 1 << 16  # of options and limits, as JSON
 
 
 class Unreadable(Exception):
-    """A file can't be read; the message continues a sentence from the file's name."""
+    """A file can't be read; the message continues a sentence about it, mostly from its name."""
 
 
 class Connection:

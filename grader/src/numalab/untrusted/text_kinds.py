@@ -1,5 +1,5 @@
-"""Recognise files that were handed in as a program's text and are something else, so that a
-sentence says what they are, where a compiler would only cite the first line."""
+"""Recognise files that were handed in as a program's text and are, or have in them, something else,
+so that a sentence says what."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-# What files are, by their first bytes, with which no text begins that a compiler accepts.
+# What files are, by their first bytes, with which hardly a program's text begins.
 _HEADS: Mapping[bytes, str] = {
     b"%PDF-": "a PDF document",
     b"%!PS": "a PostScript document",
@@ -44,7 +44,7 @@ _DIFF = re.compile(
 _CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7})(?: |$)|^={7}$", re.M)
 _FENCE = re.compile(r"^\s{0,3}(?:```|~~~)", re.M)
 _ENTITY = re.compile(r"^[ \t]*#[ \t]*include[ \t]*&(?:lt|quot|#\d+);", re.M)
-# In lines as mails have them. Each line has an end, so that no part is matched twice.
+# In lines as mails have them. All but the last have an end, so that no part is matched twice.
 _BASE64 = re.compile(rb"(?:[A-Za-z0-9+/]{60,76}\r?\n)+[A-Za-z0-9+/]*={0,2}\s*")
 # A comment that is not closed goes to the end, so that no end is searched for twice.
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*|![^\n]*", re.S)
@@ -61,8 +61,8 @@ class TextKind:
 
 
 def _wide(data: bytes) -> str:
-    """Return "UTF-16" or "UTF-32", by a byte order mark or the places of zero bytes; empty: it is
-    neither."""
+    """Return "UTF-16" or "UTF-32", by a byte order mark or the places of zero bytes; empty: these
+    show neither."""
     if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         return "UTF-32"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -117,8 +117,8 @@ def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 
 def _odd_characters(text: str) -> str:
-    """Return what a word processor or web page has put into a program, with its line, as the end
-    of a sentence; empty: nothing."""
+    """Return what a word processor, a web page or DOS has put into a program, as the end of a
+    sentence; empty: nothing is found."""
     # As many lines as before, so that numbers hold.
     code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
     for pattern, what in () if text.isascii() else _odd_patterns():

@@ -13,7 +13,7 @@ from numalab.untrusted import reader_pool
 from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
-MOST_BYTES = 64 << 10  # of a student's file; the labs' own have less than 1 KiB
+MOST_BYTES = 64 << 10  # of a student's file; the labs' own have a few KiB at most
 LIMITS = reader_pool.Limits(computing_s=3, memory_bytes=512 << 20)
 
 
@@ -29,7 +29,7 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 @lru_cache(maxsize=64)
 def why_not_readable(text: str) -> str:
     """Return why a text must not be parsed, in words that follow the file's name; empty: it may be.
-    Raises OSError where no process can be started."""
+    Raises OSError, such as where no process can be started."""
     try:
         content = text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair, as JSON may have it

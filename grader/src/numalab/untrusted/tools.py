@@ -1,4 +1,4 @@
-"""Run binutils and compilers on files made from untrusted input, with limits.
+"""Run programs, such as binutils and compilers, on what comes from untrusted input, with limits.
 
 A line table or a symbol can cost such a program any time and all memory; limits end it.
 """
@@ -65,9 +65,8 @@ def run_limited(
     command: Sequence[str], limits: ToolLimits, environment: Mapping[str, str] | None = None,
     cwd: str | None = None, *, takes_stderr: bool = True,
 ) -> tuple[int, str]:  # fmt: skip
-    """Run a program within limits, and kill what it has started when it ends. Returns the exit
-    code, negative for a signal, and the output. Raises OSError (there is no shell) and TookTooLong
-    (it did not end within wall_s).
+    """Run a program within limits, and kill the rest of its process group when it ends. Returns the
+    exit code, negative for a signal, and the output. Raises OSError and TookTooLong.
 
     Args:
         environment: None: that of observers (shell_variables.py).

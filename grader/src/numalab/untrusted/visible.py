@@ -15,7 +15,7 @@ from typing import Any
 # selectors.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
                     "\U000e0100-\U000e01ef]")  # fmt: skip
-# In JSON that numalab writes: an escape, or a character that may have to be shown by its number.
+# In JSON that numalab writes: an escape by a number, or a character that may have to be shown so.
 _SUSPECT = re.compile(r"\\u|[^\x20-\x7e\n]")
 TAB_COLUMNS = 8  # as compilers count when they put a mark below a column
 
@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Return a text with each line as visible() has it; line ends stay, tabs become blanks."""
+    """Return a text with each line as visible() has it; line ends become "\\n", tabs blanks."""
     if _is_plain(text):
         return text
     lines = (line.removesuffix("\r").expandtabs(TAB_COLUMNS) for line in text.split("\n"))
@@ -72,5 +72,6 @@ def visible_json(value: Any) -> Any:
 
 
 def may_hide(json_text: str) -> bool:
-    """Tell whether texts in a JSON text may need visible_json, which costs far more than this."""
+    """Tell whether a JSON text has characters, or escapes by a number, that may need visible_json,
+    which costs far more than this."""
     return _SUSPECT.search(json_text) is not None

@@ -58,8 +58,8 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
 def parsed(content: bytes) -> ElementTree.Element:
     """Return the root element of an XML text, once a process of its own could parse it within
-    LIMITS. Raises what parse() raises, Unreadable also where it could not, and OSError where no
-    process can be started."""
+    LIMITS. Raises what parse() raises, Unreadable also where it could not, and OSError, such as
+    where no process can be started."""
     with ReaderPool("xml") as readers, tempfile.TemporaryFile() as file:
         file.write(content)
         with readers.read(file, {}, LIMITS) as reading:
