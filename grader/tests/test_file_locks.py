@@ -132,6 +132,15 @@ def test_a_course_is_held_by_one(
         pass
 
 
+def test_a_look_at_a_lock_keeps_nobody_out(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """is_held() takes the lock for a moment."""
+    looks = [False, True]
+    monkeypatch.setattr(LockFile, "try_lock", lambda self: looks.pop(0))
+    with hold_lock(shared / "lock", busy):
+        pass
+    assert not looks
+
+
 def test_a_lock_whose_holder_can_not_be_written_is_a_users_matter(
     shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

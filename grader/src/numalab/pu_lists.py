@@ -37,11 +37,13 @@ def parse_pus(text: str, most: int = LINUX_PUS) -> tuple[int, ...]:
     number of PUs that a machine may have. Raises BadList."""
     numbers: list[int] = []
     for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+)(?:\s*:\s*(\d+))?)?\s*", part, re.ASCII)
+        match = re.fullmatch(
+            r"\s*(\d{1,18})(?:\s*-\s*(\d{1,18})(?:\s*:\s*(\d{1,18}))?)?\s*", part, re.ASCII
+        )
         if match is None:
             raise BadList(
-                f"'{part.strip()}' is no PU list; write numbers, ranges (0-7) and ranges with a "
-                'stride (0-30:2), separated by commas: "0-28:4,64,68"'
+                f"'{part.strip()[:80]}' is no PU list; write numbers, ranges (0-7) and ranges with "
+                'a stride (0-30:2), separated by commas: "0-28:4,64,68"'
             )
         first, last, stride = (int(digits) if digits else None for digits in match.groups())
         assert first is not None

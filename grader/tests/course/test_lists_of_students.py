@@ -344,6 +344,8 @@ ADA, BOB = listed("Ada Lovelace", email="a@x.org", id="7"), listed("Bob Bold", e
         ([Person("7", {}), Person("X", {"login": "x"})], [ADA, BOB], [None, None]),
         # Of two lines by two keys it is neither, by its name neither.
         ([Person("Ada Lovelace", {"id": "7", "email": "b@x.org"})], [ADA, BOB], [None]),
+        # A key that two lines have decides nothing.
+        ([Person("X", {"email": "a@x.org"})], [ADA, listed("Adam", email="A@x.org")], [None]),
         # A line is one person's by a key, and nobody's by name then.
         ([Person("Ada Lovelace", {}), Person("X", {"id": "7"})], [ADA, BOB], [None, 0]),
         ([Person("Ada Lovelace", {})], [ADA, listed("Lovelace Ada")], [None]),

@@ -48,9 +48,9 @@ def edition(installation: Installation, tmp_path: Path) -> Installation:
     return Installation(root, installation.preset, tmp_path / "builds")
 
 
-def packed(path: Path, names: list[str]) -> None:
+def packed(path: Path, names: list[str], compression: int = zipfile.ZIP_STORED) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w") as pack:
+    with zipfile.ZipFile(path, "w", compression) as pack:
         for name in names:
             pack.writestr(name, "x")
 
@@ -63,6 +63,13 @@ def test_a_pack_that_is_missing_or_another_is_told(edition: Installation) -> Non
         load_variant(edition, LAB)
     path = pack_path(folder)
     path.write_text("no zip")
+    with pytest.raises(UserError, match="can't be read"):
+        load_variant(edition, LAB)
+    packed(path, [f"labs/{VARIANT}/grading/lab.toml"], zipfile.ZIP_DEFLATED)
+    damaged = bytearray(path.read_bytes())
+    at = damaged.index(b"lab.toml") + len("lab.toml")
+    damaged[at : at + 3] = b"\xff\xff\xff"
+    path.write_bytes(damaged)
     with pytest.raises(UserError, match="can't be read"):
         load_variant(edition, LAB)
     for name in ("labs/02_affinity_variant/grading/lab.toml", f"labs/{VARIANT}/../../x", "/etc/x"):

@@ -19,6 +19,7 @@ from numalab.harness.noted_accesses import (
     CannotFollow,
     Rewriting,
     Touch,
+    Values,
     read_dump,
     read_touch,
 )
@@ -209,3 +210,31 @@ def test_stores_of_compilers_are_told_of(tmp_path: Path, compiler: str) -> None:
     assert told["masked"] == {8 | WRITES | MASKED | 4 << ELEMENTS}
     refused = {line.split("\t")[1] for line in unfollowed}
     assert refused == ({"other"} if "clang" in compiler else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "operands", "register", "is_changed"),
+    [
+        ("movsq", [], "rdi", True),
+        ("movsb", ["(%rsi)", "(%rdi)"], "rsi", True),
+        ("mulq", ["%rcx"], "rdx", True),
+        ("divl", ["%ecx"], "rax", True),
+        ("mulxq", ["%rcx", "%rbx", "%r8"], "rbx", True),
+        ("cmpxchgq", ["%rcx", "8(%rdi)"], "rax", True),
+        ("popq", ["%rbx"], "rsp", True),
+        ("pcmpestri", ["$0", "%xmm1", "%xmm2"], "rcx", True),
+        ("movslq", ["%ecx", "%rcx"], "rdi", False),
+        ("movsd", ["8(%rdi)", "%xmm0"], "rdi", False),
+        ("mulsd", ["8(%rdi)", "%xmm0"], "rdi", False),
+        ("divpd", ["8(%rdi)", "%xmm0"], "rdi", False),
+        ("cmpq", ["%rcx", "8(%rdi)"], "rdi", False),
+        ("popcntq", ["%rcx", "%rdx"], "rsp", False),
+    ],
+)  # fmt: skip
+def test_registers_that_an_instruction_changes(
+    name: str, operands: list[str], register: str, is_changed: bool
+) -> None:
+    values = Values()
+    before = values.value_of(register)
+    values.follow(name, operands)
+    assert (values.value_of(register) != before) is is_changed

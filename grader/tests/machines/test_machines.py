@@ -236,7 +236,10 @@ def test_pu_lists(text: str, numbers: list[int]) -> None:
     assert list(parse_pus(format_pus(numbers))) == numbers
 
 
-@pytest.mark.parametrize("text", ["", "a", "3-1", "0-4:0", "0,,1", "-1", "0-999999999", "٣"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "a", "3-1", "0-4:0", "0,,1", "-1", "0-999999999", "٣", "0" * 5_000, "1-" + "9" * 30],
+)
 def test_bad_pu_lists(text: str) -> None:
     with pytest.raises(ValueError, match=r"PU"):
         parse_pus(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from numalab.harness.kernel_texts import misspelt_directives
 from numalab.installation import Installation
 from numalab.labs.declaration import FILE_BYTES, Lab
 from numalab.untrusted.tools import TOOL_LIMITS, TookTooLong, output_of, run_limited
-from numalab.untrusted.visible import shown, visible, visible_json, visible_lines
+from numalab.untrusted.visible import may_hide, shown, visible, visible_json, visible_lines
 
 WHY = {
     "fifo": "is no plain file", "folder": "is a folder", "socket": "is no plain file",
@@ -91,6 +92,14 @@ def test_a_submission_that_is_no_file_is_a_verdict(
 def test_what_steers_or_hides_is_shown(text: str, seen: str) -> None:
     assert visible(text) == seen
     assert visible(seen) == seen
+
+
+@pytest.mark.parametrize(
+    ("text", "is_suspect"),
+    [("plain \n", False), ("\b", True), ("\f", True), ("a\rb", True), ("\x1b", True), ("é", True)],
+)
+def test_json_with_what_steers_is_looked_through(text: str, is_suspect: bool) -> None:
+    assert may_hide(json.dumps({"printed": text})) is is_suspect
 
 
 def test_lines_stay_lines() -> None:

@@ -6,6 +6,7 @@ import fcntl
 import os
 import re
 import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 from numalab.errors import LockedError, UserError, reason_of
 from numalab.file_systems.locks import LockFile, NoLocks, lock_file
 from numalab.files import read_text
+
+_PROBE_S = 0.05
 
 
 def _own_name() -> str:
@@ -41,7 +44,7 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     except OSError as error:
         raise UserError(f"can't write to {path.parent}: {reason_of(error)}") from error
     with file:
-        if not file.try_lock():
+        if not _try_lock(file):
             raise LockedError(refusal(read_text(path) or "another process"))
         if file.lacks:
             with _hold_mark(_mark(path), refusal):
@@ -52,6 +55,14 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
         except OSError as error:  # such as a full disk
             raise UserError(f"can't write to {path}: {reason_of(error)}") from error
         yield
+
+
+def _try_lock(file: LockFile) -> bool:
+    """Take a lock, a second time if it fails: is_held() holds it for a moment."""
+    if file.try_lock():
+        return True
+    time.sleep(_PROBE_S)
+    return file.try_lock()
 
 
 def is_held(path: Path) -> bool:

@@ -15,7 +15,7 @@ from numalab.labs.seeds import DRAWS, Seed, personal_seed
 BYTES = 32
 
 
-_EDITION = re.compile(r"draws ([0-9]+)")
+_EDITION = re.compile(r"draws ([0-9]{1,9})")
 
 
 def read_secret(course: CourseFolder) -> tuple[bytes, int]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from numalab.errors import NumalabError
+from numalab.errors import Interrupted, NumalabError
 from numalab.files import write_whole
 from numalab.grading.request import Listener, Request, grade_all
 from numalab.installation import Installation
@@ -43,7 +43,10 @@ def grade_on_trial(
             no_times="set-up takes no times",
         )  # fmt: skip
         listener = Listener(start_progress=lambda title: nullcontext(progress))
-        for verdict in grade_all(installation, request, places, listener).verdicts:
+        graded = grade_all(installation, request, places, listener)
+        if graded.interrupted:
+            raise Interrupted
+        for verdict in graded.verdicts:
             for criterion in verdict.criteria:
                 if criterion.name == _CRITERION and criterion.status != "pass":
                     raise NumalabError(

@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -266,8 +267,8 @@ def write_pack(tree: Path, path: Path) -> None:
 
 
 def unpack_variant(installation: Installation, name: str, seed: Seed) -> Installation:
-    """Return the installation of a variant, made from its pack. Raises NumalabError, UserError
-    where the pack is missing, no ZIP archive or another variant's, and zlib.error."""
+    """Return the installation of a variant, made from its pack. Raises NumalabError, and UserError
+    where the pack is missing, damaged or another variant's."""
     path = pack_path(installation.variants_root / name)
     if not path.is_file():
         raise UserError(
@@ -288,7 +289,7 @@ def unpack_variant(installation: Installation, name: str, seed: Seed) -> Install
             return made_installation(
                 installation, name, seed, digest, lambda root: pack.extractall(root)
             )
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise UserError(
             f"{installation.shown(path)} can't be read ({error}); ask your instructor for it "
             "once more"

@@ -100,7 +100,7 @@ THIS_MACHINE = ThisMachine()
 
 def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Json:
     """Return the description of a machine: its topology, and which evidence it allows. Raises
-    NumalabError, JSONDecodeError, and what Place.execute raises."""
+    NumalabError, and what Place.execute raises."""
     done = place.execute([str(installation.describe_node)], shell_variables.observer_environment())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
@@ -108,7 +108,10 @@ def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Js
             done.complaint.strip() or f"{installation.describe_node} ended {ended} and said nothing"
         )
         raise NumalabError(f"this node can't be described: {why}")
-    data: Json = json.loads(done.output)
+    try:
+        data: Json = json.loads(done.output)
+    except json.JSONDecodeError as error:
+        raise NumalabError(f"this node can't be described: {error}") from error
     limits = limits_in_force() if place is THIS_MACHINE else []
     return data | ({"limits": limits} if limits else {})
 
@@ -175,7 +178,9 @@ def run_monitor(
     done = place.execute(command, request.environment)
     try:
         data: Json = json.loads(done.output)
-    except json.JSONDecodeError as error:
+        if not isinstance(data, dict):
+            raise ValueError("it is no object")
+    except ValueError as error:
         check_room(request, place)
         raise NoRecord(
             f"the monitor gave no record for '{request.run}' (exit code {done.code}): "

@@ -200,6 +200,12 @@ _PLAIN = re.compile(
     r"|blend|perm|extract|insert|broadcast|test|fm|fnm|rcp|rsqrt|zero)\w*"
 )
 
+# Of these the ones that change registers beside their last operand: string moves, multiplication
+# and division of one operand, and what takes from the stack.
+_IMPLICIT = re.compile(
+    r"(?:mov|cmp)s[bwlq]|(?:mul|div)[bwlq]|mulx[lq]|cmpxchg\w*|popf?[wlq]?|v?pcmp[ei]stri\w*"
+)
+
 
 class Values:
     """Symbolic values of the registers within a basic block; an unknown value is a new term."""
@@ -258,7 +264,7 @@ class Values:
             word = operands[0][1:]
             other = self.value_of(word) if operands[0][0] == "%" else self.address(word)
             value = other and self.value_of(last[1:]).plus(other, sign)
-        if _PLAIN.fullmatch(name):
+        if _PLAIN.fullmatch(name) and not _IMPLICIT.fullmatch(name):
             if name.startswith("push"):
                 self.set("rsp", self.fresh())
             elif target:

@@ -90,6 +90,8 @@ def chosen_seed(text: str, today: date) -> Seed:
     or "today"; today: the date. Raises UserError."""
     if text == TODAY:
         return Seed(today.year * 10_000 + today.month * 100 + today.day, today.isoformat())
-    if not (text.isascii() and text.isdigit() and int(text) in SEEDS):
-        raise UserError(f"--seed {text}: write 'today' or a whole number from 1 to {SEEDS[-1]}")
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) in SEEDS):
+        raise UserError(
+            f"--seed {text[:40]}: write 'today' or a whole number from 1 to {SEEDS[-1]}"
+        )
     return Seed(int(text), f"seed {text}")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from numalab.diagnosing.handed_in import diagnosis_words, score_diagnosis
-from numalab.errors import Interrupted, NumalabError, UserError
+from numalab.errors import Interrupted, NumalabError, UserError, reason_of
 from numalab.evidence import read_record
 from numalab.evidence.record import Json
 from numalab.grading.graded import GradedKernel
@@ -77,10 +77,13 @@ Size = Literal["quick", "default", "published"]
 def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     """Return a lab by its name or number, or your variant of it by the variant's name.
     installation: left out: find_own_installation(). Raises UserError for another name and for a
-    variant that is not there or not valid, NumalabError where the lab's files can't be read or
-    copied, and OSError where matplotlib's folder can't be made."""
+    variant that is not there or not valid, and NumalabError where the lab's files can't be read or
+    copied, or matplotlib's folder can't be made."""
     installation = installation or find_own_installation()
-    keep_matplotlib_in(installation.build / "matplotlib")
+    try:
+        keep_matplotlib_in(installation.build / "matplotlib")
+    except OSError as error:
+        raise NumalabError(f"can't write to {installation.build}: {reason_of(error)}") from error
     if is_variant_name(name):
         installation, declared = load_variant(
             installation, lab_of_named_variant(installation, name)

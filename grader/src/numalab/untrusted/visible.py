@@ -15,8 +15,9 @@ from typing import Any
 # selectors.
 _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
                     "\U000e0100-\U000e01ef]")  # fmt: skip
-# In JSON that numalab writes: an escape by a number, or a character that may have to be shown so.
-_SUSPECT = re.compile(r"\\u|[^\x20-\x7e\n]")
+# In JSON that programs write: an escape of a character that may have to be shown by its number, or
+# the character itself.
+_SUSPECT = re.compile(r"\\[bfru]|[^\x20-\x7e\n]")
 TAB_COLUMNS = 8  # as compilers count when they put a mark below a column
 
 

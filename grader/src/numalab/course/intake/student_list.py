@@ -13,6 +13,7 @@ request 170889). Owners there are taken for instructors.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -266,8 +267,11 @@ def match_students(
     people: Sequence[Person], listed: Sequence[ListedStudent]
 ) -> tuple[ListedStudent | None, ...]:
     """Return the line of the list for each person of a collection; None if none fits, or several
-    do. Keys decide before names; of lines with the same key the last one has it."""
-    by_key = {key: line for line in listed for key in keys_of(line.person.external)}
+    do. Keys decide before names; a key that several lines have decides nothing."""
+    with_key = Counter(key for line in listed for key in keys_of(line.person.external))
+    by_key = {
+        key: line for line in listed for key in keys_of(line.person.external) if with_key[key] == 1
+    }
     found: list[ListedStudent | None] = []
     for person in people:
         hits = {id(by_key[k]): by_key[k] for k in keys_of(person.external) if k in by_key}
