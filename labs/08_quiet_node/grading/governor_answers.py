@@ -31,9 +31,9 @@ class GovernorQuestion:
         key: its key in the file of answers.
         text: the question.
         answer: returns the correct answer.
-        mistakes: yields wrong answers, each with a sentence that does not give the correct one
-            away.
-        file: the file of the recording that the answer follows from, or its folder.
+        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
+            the correct one away.
+        file: a file of the recording that the answer follows from, or its folder.
         tolerance: the share of the correct answer by which a student's may be off.
     """
 

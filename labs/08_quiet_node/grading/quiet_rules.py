@@ -171,8 +171,8 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure how far the reported stops of the kernel's own thread are off, as a share of their
     number or their time.
 
-    Two further runs follow a first one that fails; if both pass, the kernel passes, else the first
-    of them that does not gives the verdict. A hypervisor may take the core for some milliseconds
+    Up to two further runs follow a first one that fails; if two pass, the kernel passes, else the
+    first that does not gives the verdict. A hypervisor may take the core for some milliseconds
     that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a stop.
     A kernel that guesses gains a tenth by it."""
     runs = evidence.runs_of(STOPS)

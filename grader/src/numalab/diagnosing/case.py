@@ -2,7 +2,7 @@
 
 Answers follow from the seed and numalab's sources, so they can be scored without a run. A reader of
 the sources can look them up: a case is an exercise in reading reports, and should count little.
-Nothing is run here; files of the lab's mistakes are read.
+Nothing is run here; files of labs are read.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
 
 def bank(installation: Installation, lab: Lab) -> list[Suspect]:
     """Return the mistakes of a lab that serve as cases: those whose report differs from those of at
-    least CHOICES - 1 others. Raises NumalabError where a file can't be read."""
+    least CHOICES - 1 others in the same language, with other cures. Raises NumalabError where a
+    file can't be read."""
     suspects = _suspects(installation, lab, read_mistakes(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 

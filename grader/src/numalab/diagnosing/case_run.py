@@ -1,5 +1,5 @@
 """The runs of a case's kernel for its report, on this machine and on the virtual one that the case
-draws. Nothing is timed, and nothing is kept."""
+draws. Nothing is timed, and no result is kept."""
 
 from __future__ import annotations
 

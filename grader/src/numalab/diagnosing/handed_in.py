@@ -61,7 +61,7 @@ def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
 
 def scored(installation: Installation, lab: Lab, text: str) -> Json:
     """Return the JSON of a result for the text of a file. Raises UserError where the file can't be
-    scored, and NumalabError."""
+    scored, NumalabError, and OSError where no process can be started."""
     why = toml.why_not_readable(text)
     if why:
         raise UserError(f"{FILE} {why}; a few lines are enough")
@@ -77,7 +77,7 @@ def scored(installation: Installation, lab: Lab, text: str) -> Json:
 def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json | None:
     """Return the JSON of a result for the file in a handed-in folder; None where there is no file,
     in a student copy, which lacks the solutions that score it, and for a variant. A file that can't
-    be scored has score 0 and a complaint. Raises NumalabError."""
+    be scored has score 0 and a complaint. Raises NumalabError, and OSError as `scored`."""
     if installation.is_edition or lab.is_variant:
         return None
     try:

@@ -1,5 +1,5 @@
 """The known mistakes of a lab, declared in solutions/NN_name/wrong/wrong.toml: what is wrong in
-each, which criteria it fails and what the report says. The test suite grades them all."""
+each, which criteria it fails and what the report says."""
 
 from __future__ import annotations
 

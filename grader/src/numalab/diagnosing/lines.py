@@ -44,8 +44,8 @@ def _is_plain_declaration(statement: str, reference: Mapping[str, str]) -> bool:
 
 
 def _statements(text: str, suffix: str) -> list[str]:
-    """Return a text's statements, one per string: continued lines are joined, and comments and the
-    word restrict are left out."""
+    """Return a text's lines, of which continued ones are joined, and comments and the word restrict
+    left out."""
     found: list[str] = []
     open_ones = 0
     for line in strip_comments(text, suffix):

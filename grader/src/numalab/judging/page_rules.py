@@ -71,7 +71,8 @@ def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict 
 @Rule("shared_out", runs=(TRACE, ANOTHER_TEAM), confirmed_by=ANOTHER_TEAM)
 def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the largest difference between a thread's share of the pages and an equal share, as a
-    part of an equal share. A team of another size has to share its work, too."""
+    part of an equal share; where that is small enough and a thread leaves the work on its pages to
+    others, what it leaves. A team of another size has to share its work, too."""
     verdict = _shared_by_team(criterion, evidence)
     if verdict.status != "pass":
         return verdict
@@ -79,8 +80,9 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the failure where a team of another size is not used as a whole, as where a number of
-    threads is written into the kernel; or None."""
+    """Return the verdict where a run with a team of another size ended early, or where threads
+    beyond that team work or it shares its work unequally, as where a number of threads is written
+    into the kernel; or None."""
     for trace in evidence.runs_of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
@@ -274,8 +276,9 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 
 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the failure where the criterion needs the whole team and some threads do hardly any
-    work; or None. A single thread would pass: it always uses the pages that it wrote."""
+    """Return the verdict by the share of the team that works, where the criterion needs the whole
+    team and some threads do hardly any work; or None. A single thread would pass otherwise: it
+    always uses the pages that it wrote."""
     traces = evidence.runs_of(TRACE)
     team = traces[0].team
     if not criterion.whole_team:

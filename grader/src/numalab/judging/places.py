@@ -119,7 +119,8 @@ def verdict_over(
 where a criterion has that status already |
     | the kernel ended the virtual machine | fail; no further one is booted |
     | it could not be booted, and was named | error |
-    | it could not be booted, and was the lab's | not_gradable, with the reason |
+    | it could not be booted, and was the lab's | as on this machine, with the reason where it is \
+not_gradable |
     | the grading was interrupted, or did not ask for it then | inconclusive |
     """
     verdict = _combine_places(lab, local, remote, others)
@@ -192,11 +193,12 @@ def mark_undecided(
 
     Args:
         local: the evidence of this machine.
-        verdict: that on this machine, to which the machines' are added.
+        verdict: that so far, to which the machines' are added.
         names: the virtual machines that were not used.
         are_the_labs: they are the lab's, so they were to show what it declares for them; else they
             were named, and were to show all.
-        includes_first: the first of `names` was also to show what this machine can't.
+        includes_first: the first of `names` was also to show what this machine has too few NUMA
+            nodes for.
     """
     parts = [part for part in lab.kernel_parts if is_sound(local.select_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED

@@ -33,7 +33,7 @@ MODULES = (
     correctness_rules, cpuset_rules, memory_rules, message_rules, model_rules, mpi_rules,
     page_rules, placing_rules, store_rules, thread_rules, timing_rules, work_rules,
 )  # fmt: skip
-lab_modules.load_all()  # and so does each module of a lab
+lab_modules.load_all()  # and so do modules of labs
 
 
 def rules() -> Iterable[Rule]:

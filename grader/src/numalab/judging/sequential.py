@@ -110,8 +110,7 @@ def log_e_value(wins: int, count: int) -> float:
 def e_value(wins: int, count: int) -> float:
     """Return the evidence that a win has probability above 1/2, by wins among count signs.
 
-    Infinite where no floating-point number is so large (from 1030 signs that agree on). Raises
-    ValueError as log_e_value does.
+    Infinite where no floating-point number is so large. Raises ValueError as log_e_value does.
     """
     log = log_e_value(wins, count)
     return math.exp(log) if log < _LARGEST_LOG else math.inf

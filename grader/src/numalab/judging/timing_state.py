@@ -415,12 +415,12 @@ def control_role(replicate: TimedRound) -> str:
 
 def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
     """Return what replicates took of the time budget. evidence: has those that were taken for one
-    criterion; records of older versions that have no such times are left out."""
+    criterion; those without such times are left out."""
     effort = effort_for(evidence.size, evidence.quick)
     both = [
         (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])
         for replicate in complete(evidence, (SUBMISSION,))
-        if replicate.taken_s  # older records do not have it
+        if replicate.taken_s
         and replicate.elapsed_s.get(control_role(replicate))
     ]
     return TimeBudgetUse(

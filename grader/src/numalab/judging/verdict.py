@@ -171,7 +171,8 @@ class CriterionVerdict:
         withheld_status: the status of what they also need; None where nothing is withheld.
         withheld_points: the points that it would earn.
 
-    Raises ValueError where CAUSES does not have the cause for the status.
+    Raises ValueError where CAUSES does not have the cause for the status, and KeyError where it
+    does not have the cause.
     """
 
     name: str
@@ -410,8 +411,9 @@ class Verdict:
 
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that json_data gave; further keys, such as those of timing, are ignored.
-    Raises KeyError where a key is missing or a cause unknown, ValueError as CriterionVerdict."""
+    """Return the verdict that json_data gave, without earns_with, whose effect is in the points;
+    further keys, such as those of timing, are ignored. Raises KeyError where a key is missing or a
+    cause unknown, ValueError as CriterionVerdict, and other errors for values of other types."""
     return Verdict(
         lab=data["lab"],
         language=data["language"],
@@ -466,7 +468,7 @@ def verdict_on(
         score: the share of the points that it earns when it passes (0 to 1).
         more: further fields of the verdict, such as value and unit.
 
-    Raises ValueError as CriterionVerdict does.
+    Raises as CriterionVerdict does.
     """
     return CriterionVerdict(
         name=criterion.name,

@@ -141,8 +141,8 @@ def modelled_speedups(
         machine: as large as the virtual machine was; its `scaled_from` is the whole machine.
         slow: the lab's slow launches, by their paths in lab.toml.
 
-    Empty where the evidence has no run to model. Raises NumalabError where records contradict each
-    other or the machine, and BadPolicy where a slow launch has no meaning on the whole machine.
+    Empty where there is nothing to model. Raises NumalabError where records contradict each other
+    or the machine, and BadPolicy where a slow launch has no meaning on the whole machine.
     """
     evidence = evidence.select_parts(criterion.part)
     if criterion.slow is not None:
@@ -164,15 +164,15 @@ def extrapolate(
     """Return what can be modelled on a machine without evidence, from a touch map of another one.
 
     For labs on first touch only: each thread of the map stands for an equal share of the machine's
-    cores, and a page is on the NUMA node of the thread that wrote it.
+    cores, or, where not all threads work, for one of these, and a page is on the NUMA node of the
+    core that stands for the thread that wrote it.
 
     Args:
         evidence: that of the other machine.
         where: the other machine, in words.
         machine: the whole machine, which is not scaled down.
 
-    Empty where the evidence has no tracing, or lab.toml no bytes_moved. Raises NumalabError where
-    records contradict each other.
+    Empty where there is nothing to model. Raises NumalabError where records contradict each other.
     """
     evidence = evidence.select_parts(criterion.part)
     traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
@@ -251,8 +251,8 @@ def _pages(
 def _placements(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each placement file and runtime; the criterion's own file, or the one
-    that is timed, comes first."""
+    """Yield a speedup for each run of a whole team under a placement file, by runtime; the
+    criterion's own file, or the one that is timed, comes first."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
     for run in sorted(evidence.runs_of(BINDING), key=lambda run: run.file != first):
@@ -274,7 +274,8 @@ def _placements(
 def _launches(
     criterion: Criterion, evidence: Evidence, machine: Machine, slow: Policy
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each launch file over the slow launch."""
+    """Yield a speedup over the slow launch for each run under a launch file that came to its end;
+    of a criterion with a file for that one only."""
     assert criterion.slow is not None
     whole = machine.scaled_from or machine
     for run in evidence.runs_of(RANKS):
@@ -516,7 +517,8 @@ class _TeamCores:
 
     def page_cores(self, threads: Sequence[frozenset[int] | set[int]]) -> list[tuple[int, ...]]:
         """Return the cores of each page of an array, in order. threads: the threads of each page.
-        A thread's pages are dealt out in order over the cores that it stands for."""
+        A thread's pages are dealt out in order over the cores that it stands for; where one thread
+        has all pages, or not is_filled, they go to the first of these."""
         pages = Counter(t for page in threads for t in page if 0 <= t < self._team)
         is_dealt = self._is_filled and len(pages) > 1
         so_far: Counter[int] = Counter()

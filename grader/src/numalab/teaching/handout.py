@@ -18,7 +18,7 @@ _SOURCES = re.compile(r"^\*Sources?:\*", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Handout:
-    """The parts of a handout, in Markdown, each on one line but for steps with listings.
+    """The parts of a handout, in Markdown, each on one line but for steps.
 
     Attributes:
         goals, needs, effect: what students will be able to do, what they need, and the effect to

@@ -64,7 +64,7 @@ def _text(path: Path) -> str:
 
 def gather(installation: Installation, lab: Lab, language: Language, seed: str) -> Material:
     """Read all that the notes on a lab are made from. Raises NumalabError where a file of numalab's
-    is missing or wrong, and UserError where a notebook or a deck can't be read."""
+    is missing or wrong, and UserError where a notebook can't be read or a deck has no settings."""
     readme = installation.lab_folder(lab.name) / "README.md"
     slides = installation.root / "slides" / f"{lab.name}.md"
     notebook = given_notebook(installation, lab.name)

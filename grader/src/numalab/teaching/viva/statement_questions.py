@@ -182,7 +182,7 @@ def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
 
 def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question on a wrong answer of a diagnosis or, where all are correct, on how the
-    first was found; empty: there is no diagnosis."""
+    first was found; empty: there are no answers."""
     del draw
     stage = story.last
     data = stage.result.get("diagnosis")

@@ -102,7 +102,7 @@ class Stage:
         result: the JSON of the result.
         files: the handed-in texts by name, made safe to show.
         same_as: the text of numalab's that it is the same as, in words; empty: none.
-        touched: what touch maps show, by criterion and array; empty: no record has one.
+        touched: what touch maps show, by criterion and array; empty: not known.
         rates: times and rates, by criterion of time.
         numa_nodes: the number of NUMA nodes, by machine ("here": the one that graded).
     """
@@ -145,7 +145,7 @@ class LabStory:
         language: that of the results that questions are about.
         stages: the attempts, one or more, oldest first.
         mistakes: the lab's known mistakes in that language.
-        machines: names of the gallery's machines, each with its number of NUMA nodes.
+        machines: names of machines of the gallery, each with its number of NUMA nodes.
         questions: those of the lab's notebook.
     """
 
