@@ -101,7 +101,7 @@ class TableSizes(Experiment):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of all tables in bytes, smallest first; the largest is always among them."""
+        """The sizes of all tables in bytes, smallest first, up to largest_bytes."""
         sizes = [self.smallest_bytes]
         while sizes[-1] < self.largest_bytes:
             sizes.append(min(sizes[-1] * self.growth, self.largest_bytes))

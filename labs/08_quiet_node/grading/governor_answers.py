@@ -51,7 +51,7 @@ class GovernorQuestion:
 
     def mistake(self, given: float, recording: Recording) -> str | None:
         """Return the sentence on a wrong answer that a known mistake leads to; None: no such
-        mistake is known."""
+        mistake is known, or it leads to the correct answer."""
         for mistaken, sentence in self.mistakes(recording):
             near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
             if near and not self.is_correct(mistaken, recording):

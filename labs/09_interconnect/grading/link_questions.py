@@ -119,7 +119,7 @@ def is_close(given: Fraction, correct: Fraction) -> bool:
 
 def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
     """Return the sentence on a wrong answer that a known mistake leads to; None: no such mistake is
-    known."""
+    known, or it leads to the correct answer."""
     correct = question.answer(drawn)
     for mistaken, sentence in question.mistakes(drawn):
         if is_close(given, mistaken) and not is_close(mistaken, correct):

@@ -25,8 +25,8 @@ def strip_comments(text: str, suffix: str) -> list[str]:
 def excerpt(mistaken: str, reference: str, suffix: str) -> list[str]:
     """Return the lines of a mistaken text that differ from the reference, or between which the
     reference has more, with CONTEXT lines around them and GAP between such stretches. Empty where
-    at most comments and empty lines differ, or where there would be more than MOST_LINES. suffix:
-    the file's."""
+    strip_comments makes both alike, or where there would be more than MOST_LINES. suffix: the
+    file's."""
     lines = strip_comments(mistaken, suffix)
     matcher = difflib.SequenceMatcher(a=strip_comments(reference, suffix), b=lines, autojunk=False)
     kept: set[int] = set()

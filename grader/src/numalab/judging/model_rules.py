@@ -12,7 +12,7 @@ or a difference of shares, and `at_most` bounds it. Per target a replicate is
 - *lost* where it is not, and that of numalab's own model, with the same rates in the same
   replicate, is: so noise that no model could predict fails no student.
 
-Signs and e-values are those of sequential.py. Where there are measurements, and the machine has
+Signs and e-values are those of sequential.py. Where there are measurements, and for saturation
 enough cores (else not_gradable too_few_cores), the first row that holds is the verdict:
 
 | | what replicates show | status, cause | at a risk of |
@@ -187,10 +187,10 @@ class PredictionErrors:
     Attributes:
         errors: the student's, by replicate.
         model_errors: those of numalab's own model, by replicate.
-        claims: by target, "above" where more replicates are won than not, "below" where more are
-            lost than not (the module's docstring defines both).
-        model_claims: by target, "above" where numalab's model is within the bound more often than
-            not, "below" where it is outside.
+        claims: by target, the decision: "above" where more replicates are won than not, "below"
+            where more are lost than not (the module's docstring defines both).
+        model_claims: by target, the decision: "above" where numalab's model is within the bound
+            more often than not, "below" where it is outside.
     """
 
     errors: tuple[Errors, ...]

@@ -225,8 +225,9 @@ def _traced(trace: Trace) -> str:
 @Rule("touched_where_used", runs=(TRACE,))
 def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the traced pages that are used where they were first written: on the
-    same NUMA node, or by the same thread where there is one NUMA node. It fails, too, where uses of
-    re-armed pages, at moments that a kernel can't know, show that others do the work."""
+    same NUMA node or, where there is one, on the same core or by the same thread. It fails, too,
+    where uses of re-armed pages, at moments that a kernel can't know, show that others do the
+    work."""
     traces = evidence.runs_of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
@@ -391,7 +392,7 @@ def _pages(share: float, array: str, singular: str, plural: str) -> str:
 
 def _are_written_locally(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
     """Tell whether at least min_share of the pages are first written where they are used in the
-    tracing that is judged worst, and by the same thread in all tracings."""
+    tracing that is judged worst, and of each array's by the same thread in all tracings."""
     numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
     if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - min_share for name in names):

@@ -59,7 +59,7 @@ def can_run(lab: Lab, local: Evidence) -> bool:
 
 def _local_criteria(lab: Lab) -> frozenset[str]:
     """Return the names of the criteria that no virtual machine adds to: those about answers in
-    files, and those judged by runs that are made on this machine only."""
+    files, and those whose runs are made on this machine only."""
     return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_local_only(c))
 
 

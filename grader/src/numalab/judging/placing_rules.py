@@ -110,8 +110,8 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
 
 
 def _mention_refused_call(judge: Judge) -> Judge:
-    """Return a judge whose failures begin with the call that was refused, where the run printed
-    one."""
+    """Return a judge whose failures begin with a call that was refused, where the last run of
+    PLACING printed one."""
 
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         verdict = judge(criterion, evidence)

@@ -94,7 +94,7 @@ def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -
 
 
 def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether one more run of a kind may change a verdict, by the rules that read it."""
+    """Tell whether one more run of a kind may change a verdict, by the rules that need it."""
     return any(
         rule.needs_another_run is not None
         and rule.needs_another_run(kind, criterion, evidence_for(lab, criterion, evidence))

@@ -1,6 +1,6 @@
 """Which criteria can't be judged on a machine that refuses a system call or a file.
 
-Pure functions over a machine's record, to which describe_node writes the result of each call.
+Pure functions over a machine's record, which has what describe_node was refused.
 """
 
 from __future__ import annotations

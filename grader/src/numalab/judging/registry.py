@@ -1,4 +1,4 @@
-"""The registry of rules: how a criterion is judged, what that reads and what it needs.
+"""The registry of rules: how a criterion is judged, and what that needs.
 
 A rule is declared where its function is:
 
@@ -6,7 +6,7 @@ A rule is declared where its function is:
     def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict: ...
 
 Planner, judge, doctor and reports ask the registry. A rule's oral question is registered under its
-name (principles.py); pictures go by the kinds of run that a rule reads. rules.py imports every
+name (principles.py); pictures go by the kinds of run that it needs. rules.py imports every
 module of rules, so that the registry is complete.
 """
 
@@ -42,7 +42,7 @@ class Rule:
     Attributes:
         name: the rule's name in lab.toml.
         kind: the kind of its criteria.
-        runs: kinds of run whose records it reads.
+        runs: kinds of run that its criteria need.
         confirmed_by: the one of `runs` that is made only once the verdict by the others is a pass;
             None: all are made.
         needs: system calls and files that a machine must allow, by their names in a node's record,

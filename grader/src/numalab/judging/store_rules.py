@@ -167,7 +167,7 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> Cr
 
 
 def _untrue(run: Stores) -> str | None:
-    """Return a sentence on a report of slots that can't be true, or None."""
+    """Return a sentence on what is wrong with a report of slots, or None."""
     slots, threads = run.slots, run.threads
     if slots.count < threads:
         return (

@@ -285,7 +285,7 @@ class Verdict:
         earns_with: by name of a criterion, the other one that has to pass for its points.
         unchanged: all that was handed in is the starting code, which earns nothing.
 
-    The points of criteria always are what earns_with and unchanged leave of them.
+    Where there is either, the points of criteria are what earns_with and unchanged leave of them.
     """
 
     lab: str
@@ -321,7 +321,8 @@ class Verdict:
 
     @property
     def points_if_changed(self) -> float:
-        """The points that the same verdicts earn for code that is not the starting code."""
+        """The points that the same verdicts earn, by earns_with, for code that is not the starting
+        code."""
         own = tuple(criterion.restore_points() for criterion in self.criteria)
         return replace(self, criteria=own, unchanged=False).points
 

@@ -1,5 +1,5 @@
 """Modelled speedups: what the placement of a kernel or a launch would gain on a machine on which
-only the places of threads and pages were observed.
+at most the places of threads and pages were observed.
 
 A criterion of time compares a program with a baseline. Where no times are taken, as on a virtual
 machine, the same two are compared by modelled times (times.py), with all cores of the machine that
@@ -138,7 +138,8 @@ def modelled_speedups(
 
     Args:
         evidence: taken on the machine, or on a virtual machine that has its structure.
-        machine: as large as the virtual machine was; its `scaled_from` is the whole machine.
+        machine: as large as the virtual machine was; its `scaled_from` is the whole machine, if
+            that is larger.
         slow: the lab's slow launches, by their paths in lab.toml.
 
     Empty where there is nothing to model. Raises NumalabError where records contradict each other

@@ -33,7 +33,7 @@ class Material:
 
     Attributes:
         answers: those in the solution's text, in Markdown; empty: it has none.
-        prompt: what students explain in three sentences; empty where there is no notebook.
+        prompt: what students explain in three sentences; empty where no notebook asks.
         deck: the lecture's slides; None where there is no lecture.
         paths: the mistakes' files, by the mistake's name.
         published: published figures, by the prediction's name.
