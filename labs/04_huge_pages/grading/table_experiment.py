@@ -397,7 +397,7 @@ def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
 
 def _hidden(chased: Sequence[Size], updated: Sequence[Size]) -> str | None:
     """Return sentences on why the independent kernel shows less than the dependent one; None where
-    it does not."""
+    it does not, or that is not known."""
     ratios = [
         sizes[-1].ratio.ratio
         for sizes in (chased, updated)

@@ -125,7 +125,7 @@ def noise_stops(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 # Stops that are needed for a verdict; of fewer, one may be missed by chance.
 _LEAST_STOPS = 8
 # How much time the machine itself may take from the thread, as a share of what numalab's stops
-# take; with more there is no verdict.
+# take; with more the criterion is undecided.
 _MOST_LOST = 0.5
 # The share of a stop's least length from which an interruption that was meant to be too short may
 # count: on a busy machine it may have taken longer.

@@ -94,7 +94,7 @@ def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json 
 
 
 def diagnosis_words(lab: str, score: Json) -> str:
-    """Return a sentence for the student on a score. score: as score_diagnosis returns it."""
+    """Return sentences for the student on a score. score: as score_diagnosis returns it."""
     if "complaint" in score:
         return f"{lab}, diagnosis: 0 of 1. {score['complaint']}"
     correct = [question["name"] for question in score["questions"] if question["right"]]

@@ -115,8 +115,8 @@ def verdict_over(
 
     | what happened | status |
     |-|-|
-    | the kernel is not correct on this machine, so it is not run there | not_gradable, or error \
-where a criterion has that status already |
+    | the kernel is not correct on this machine, so it is not run there | as on this machine, and \
+not_gradable there if it was named; error where a criterion has that status already |
     | the kernel ended the virtual machine | fail; no further one is booted |
     | it could not be booted, and was named | error |
     | it could not be booted, and was the lab's | as on this machine, with the reason where it is \

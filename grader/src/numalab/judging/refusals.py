@@ -20,7 +20,7 @@ class Loss:
 
     Attributes:
         probe: the call's name in the machine's record.
-        serves: what numalab uses it for, as a clause.
+        serves: what numalab uses it for, or what is lost with it, as a clause.
         loses: tells whether a criterion of a lab can't be judged without it.
     """
 

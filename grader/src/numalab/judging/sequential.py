@@ -201,9 +201,7 @@ def decide_stepwise(
     Args:
         signs: whether each replicate is a win; None: that can't be known, and the count begins
             anew.
-        losses: whether each replicate is a loss; None: each that is no win.
-
-    Raises ValueError where there are not as many losses as signs.
+        losses: whether each replicate is a loss, as many as signs; None: each that is no win.
     """
     against = [not sign for sign in signs] if losses is None else losses
     count = wins = lost = 0

@@ -207,7 +207,6 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
 
     Left out are criteria without a replicate that is complete or met the time limit, and those that
     failed of a kernel that is not sound, unless launches are compared: its times mean nothing.
-    Raises NumalabError where records contradict each other.
     """
     verdicts = {
         verdict_here.name: verdict_here

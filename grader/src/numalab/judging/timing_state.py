@@ -166,7 +166,8 @@ class TimingState(ClaimSide):
         unsteady: whether the submission is unsteady (UNSTEADY_RATIO), by the same replicates.
         outcome: what is decided; None: nothing yet.
         needed: the number of replicates that decided the outcome; 0: nothing is decided yet.
-        floor: the side on which a submission is too fast; None where the claim has none.
+        floor: the side on which a submission is too fast; None where the claim has none, or no
+            replicate is complete.
     """
 
     cut: tuple[bool, ...]
@@ -435,8 +436,8 @@ def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
 
 def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
     """Return the seconds after which a repetition of the submission need not be waited for; None
-    where it was not far too slow for each criterion in all replicates. criteria: all that are
-    decided by these replicates."""
+    where no replicate shows it, or it was not far too slow for each criterion in all of them.
+    criteria: all that are decided by these replicates."""
     longest = 0.0
     for criterion in criteria:
         replicates = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))

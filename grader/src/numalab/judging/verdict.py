@@ -159,7 +159,7 @@ class CriterionVerdict:
         points: the points that it earns, of max_points; with a score it may be a share of them.
         value: what was measured, in `unit`; None where nothing was.
         at_least, at_most: the bounds of the value, as lab.toml declares them; None: no bound.
-        interval: of a ratio of times; an end is None where the replicates do not bound it.
+        interval: of the value by times; an end is None where the replicates do not bound it.
         confidence: that of the interval (0 to 1).
         where: "here", or a virtual machine's name.
         began_in: the function of the contract in which the kernel went wrong; where that is not

@@ -358,7 +358,7 @@ def page_traffic(
             raise NumalabError(
                 f"tracings and placement are not of the same pages of {array}; grade again"
             )
-        # Arrays are equally long, and the observed pages of each stand for all of its pages.
+        # The observed pages of each array stand for all of its pages.
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.count)
         users = [
             frozenset(core for use in page if (core := core_of(use)) is not None)
