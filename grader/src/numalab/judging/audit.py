@@ -21,9 +21,8 @@ def is_refuted(
 def complaints(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> list[str]:
-    """Return a text for each criterion that is not as the lab declares it. Left out is what proves
-    nothing: criteria that are not gradable, and where any large table gets huge pages those of the
-    starting code that need a mode.
+    """Return a text for each criterion that is not as the lab declares it. Those that prove nothing
+    are left out, such as those that are not gradable.
 
     Args:
         numa_nodes: the number of NUMA nodes of each machine that graded, by name ("here": this).

@@ -1,7 +1,7 @@
 """Sentences for a student about how a run ended and about its results. Pure functions.
 
-A *phase* is the name of a function of the contract, or words with an article where a phase calls
-several of them; where numalab failed, its own step.
+A *phase* is the name of a function of the contract, words with an article where a phase calls
+several of them, or numalab's own step.
 """
 
 from __future__ import annotations
@@ -175,8 +175,7 @@ def _actor(ended: Outcome) -> str:
 
 
 def _erring_rank(ended: Outcome) -> str:
-    """Return the rank that MPI names before it ends a job, else the one to blame, in words; "A
-    rank" where neither is known."""
+    """Return the rank that MPI names before it ends a job, else the one to blame, or "A rank"."""
     rank = printed_words.erring_rank(ended)
     if rank:
         return f"Rank {rank} of {ended.ranks or 1}"
@@ -287,8 +286,7 @@ def _refused(call: str | None) -> str:
 
 
 def is_refused_call(ended: Outcome) -> bool:
-    """Tell whether SIGSYS ended a run, as the sandbox does at a system call that kernels may not
-    make."""
+    """Tell whether SIGSYS ended a run, as the sandbox does at a call that kernels may not make."""
     return ended.status == "crashed" and ended.signal == "SIGSYS"
 
 

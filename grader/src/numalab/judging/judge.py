@@ -36,9 +36,8 @@ def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
-    """Return the evidence that a criterion is judged by: that of its part, or of all parts that the
-    student's kernel runs, and its slow launch, in which of all unchanged files only the one that it
-    is about counts."""
+    """Return the evidence that a criterion is judged by: that of its part, or of all kernel_parts,
+    and its slow launch, in which of all unchanged files only the one that it is about counts."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
     own = replace(select_parts(lab, whole, *parts), unchanged_files=unchanged)

@@ -23,8 +23,7 @@ MOSTLY = 0.99
 
 
 def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
-    """Return the likely reason why no page of a table is a huge page, without a full stop at its
-    end."""
+    """Return the likely reason why no page of a table is a huge page, without a full stop."""
     if is_handout:
         return "nobody asked the kernel for them; this is still the handout"
     if table.resident_created_bytes is None or table.advised_bytes is None:
@@ -123,8 +122,7 @@ MOST_IN_HAND = 0.5
 def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
     """Return the bytes of resident memory and of addresses that a process may have after the last
     table is destroyed: what it had before, and, where the solution ran, no more than before the
-    first table plus what the solution grows by plus a margin. Else it could give back memory that
-    it had in reserve."""
+    first table plus what the solution grows by plus a margin (MOST_IN_HAND)."""
     first, last = tables[0], tables[-1]
     before = (last.resident_before_bytes, last.address_space_before_bytes)
     solutions = evidence.runs_of(MEMORY, SOLUTION)

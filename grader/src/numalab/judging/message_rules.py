@@ -133,9 +133,8 @@ def _us(time_us: float) -> str:
 def _disagreement(run: Latency, size: int) -> str:
     """Return why the measured times of a size show nothing, as a sentence; else empty.
 
-    They do not where their quartiles differ too much, or where none of two lines through the times
-    of the sizes that are not predicted would earn anything for this size: then neither would a good
-    model.
+    They do not where their quartiles differ too much, or where neither of two lines through the
+    times of the sizes that are not predicted would earn anything: then nor would a good model.
     """
     low, high = message_times.quartiles(run.message_us[size])
     name = words.bytes_allowed(size)

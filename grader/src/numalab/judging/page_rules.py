@@ -80,9 +80,9 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where a run with a team of another size ended early, or where threads
-    beyond that team work or it shares its work unequally, as where a number of threads is written
-    into the kernel; or None."""
+    """Return the verdict where a run with a team of another size ended early, where threads beyond
+    that team work, or where it shares work unequally that is not dealt out on demand, as where a
+    number of threads is written into the kernel; or None."""
     for trace in evidence.runs_of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
@@ -277,9 +277,8 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 
 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict by the share of the team that works, where the criterion needs the whole
-    team and some threads do hardly any work; or None. A single thread would pass otherwise: it
-    always uses the pages that it wrote."""
+    """Return the verdict where the criterion needs the whole team and some threads do hardly any
+    work; or None. A single thread would pass: it always uses the pages that it wrote."""
     traces = evidence.runs_of(TRACE)
     team = traces[0].team
     if not criterion.whole_team:

@@ -197,8 +197,7 @@ def mark_undecided(
         names: the virtual machines that were not used.
         are_the_labs: they are the lab's, so they were to show what it declares for them; else they
             were named, and were to show all.
-        includes_first: the first of `names` was also to show what this machine has too few NUMA
-            nodes for.
+        includes_first: the first of `names` was also to show what needs more NUMA nodes than here.
     """
     parts = [part for part in lab.kernel_parts if is_sound(local.select_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED

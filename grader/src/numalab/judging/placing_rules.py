@@ -19,8 +19,7 @@ from numalab.labs.declaration import Criterion
 from numalab.labs.goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
 
-# The calls without which nothing is judged: with the first a machine refuses those that place
-# memory, and the second reports where it is.
+# The calls that have to be allowed; with the first a machine refuses those that place memory.
 _CALLS = ("get_mempolicy", "move_pages")
 KILLED = "SIGKILL"  # the signal by which Linux ends a process when memory runs out
 # The first part of the matrix that is written before it is handed over, as in the lab's inputs.h.
@@ -49,8 +48,7 @@ def _homes_text(homes: Sequence[int]) -> str:
 
 
 def _placed(criterion: Criterion, evidence: Evidence) -> Placing | CriterionVerdict:
-    """Return the run that shows where pages are, with `homes`; or the verdict where none can be
-    judged."""
+    """Return the run that shows where pages are, with `homes`; or the verdict where none counts."""
     runs = evidence.runs_of(PLACING)
     missing = missing_runs(criterion, evidence, runs)
     if missing:

@@ -107,8 +107,7 @@ class RoleRate:
         elapsed_s: the time of a replicate's best repetition.
         gb_per_s: bytes moved between cores and memory over elapsed_s, in GB/s; None where the
             driver counts none, or the record is older than the count.
-        reference_share: the share of the reference loop's speed; None where no probe ran, and for
-            the probe.
+        reference_share: the share of the reference loop's speed; None: no probe ran, or it is that.
     """
 
     role: str

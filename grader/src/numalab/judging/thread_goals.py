@@ -26,8 +26,7 @@ CLOSE_THREADS = 4
 
 def team_of(goal: str, node: Json) -> int:
     """Return the number of threads that a goal is for: one per NUMA node, package, core or required
-    core; of threads that are to be close CLOSE_THREADS, or as many as the package with the fewest
-    cores has, if that is less."""
+    core; of threads that are to be close CLOSE_THREADS, but no more than any package has cores."""
     topology = topology_of_node(node)
     if goal == "spread":
         return len(set(topology.numa_node.values()))

@@ -166,8 +166,7 @@ class TimingState(ClaimSide):
         unsteady: whether the submission is unsteady (UNSTEADY_RATIO), by the same replicates.
         outcome: what is decided; None: nothing yet.
         needed: the number of replicates that decided the outcome; 0: nothing is decided yet.
-        floor: the side on which a submission is too fast; None where the claim has none, or no
-            replicate is complete.
+        floor: the side on which a submission is too fast; None: there is none.
     """
 
     cut: tuple[bool, ...]
@@ -421,8 +420,7 @@ def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
     both = [
         (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])
         for replicate in complete(evidence, (SUBMISSION,))
-        if replicate.taken_s
-        and replicate.elapsed_s.get(control_role(replicate))
+        if replicate.taken_s and replicate.elapsed_s.get(control_role(replicate))
     ]
     return TimeBudgetUse(
         replicates=len(both),

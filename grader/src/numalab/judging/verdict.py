@@ -159,7 +159,7 @@ class CriterionVerdict:
         points: the points that it earns, of max_points; with a score it may be a share of them.
         value: what was measured, in `unit`; None where nothing was.
         at_least, at_most: the bounds of the value, as lab.toml declares them; None: no bound.
-        interval: of the value by times; an end is None where the replicates do not bound it.
+        interval: of a value that times give; an end is None where the replicates do not bound it.
         confidence: that of the interval (0 to 1).
         where: "here", or a virtual machine's name.
         began_in: the function of the contract in which the kernel went wrong; where that is not
@@ -171,8 +171,7 @@ class CriterionVerdict:
         withheld_status: the status of what they also need; None where nothing is withheld.
         withheld_points: the points that it would earn.
 
-    Raises ValueError where CAUSES does not have the cause for the status, and KeyError where it
-    does not have the cause.
+    Raises KeyError for a cause that CAUSES lacks, ValueError for one that is not of the status.
     """
 
     name: str
@@ -321,8 +320,7 @@ class Verdict:
 
     @property
     def points_if_changed(self) -> float:
-        """The points that the same verdicts earn, by earns_with, for code that is not the starting
-        code."""
+        """The points that the verdicts earn, by earns_with, for code that is not starting code."""
         own = tuple(criterion.restore_points() for criterion in self.criteria)
         return replace(self, criteria=own, unchanged=False).points
 

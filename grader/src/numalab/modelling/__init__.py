@@ -1,5 +1,4 @@
-"""Modelled times: what a placement would take on a machine by the rates of the machine's parts;
-never graded.
+"""Modelled times: what a placement would take by the rates of a machine's parts; never graded.
 
 Imported by `commands` (a machine's page), `explore` (to hold the model against measurements),
 `grading` (modelled times beside a verdict) and `reports` (their tables), and by lab 05's

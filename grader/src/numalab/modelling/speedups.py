@@ -138,8 +138,7 @@ def modelled_speedups(
 
     Args:
         evidence: taken on the machine, or on a virtual machine that has its structure.
-        machine: as large as the virtual machine was; its `scaled_from` is the whole machine, if
-            that is larger.
+        machine: as large as the virtual machine was; `scaled_from` is the whole one, if larger.
         slow: the lab's slow launches, by their paths in lab.toml.
 
     Empty where there is nothing to model. Raises NumalabError where records contradict each other
@@ -252,8 +251,8 @@ def _pages(
 def _placements(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each run of a whole team under a placement file, by runtime; the
-    criterion's own file, or the one that is timed, comes first."""
+    """Yield a speedup for each run of a whole team under a placement file that came to its end;
+    those of the criterion's own file, or of the one that is timed, come first."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
     for run in sorted(evidence.runs_of(BINDING), key=lambda run: run.file != first):

@@ -75,9 +75,8 @@ def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
 
 
 def code_of(installation: Installation, lab: Lab, language: Language, mistake: KnownMistake) -> str:
-    """Return the code with a mistake as a listing in Markdown; empty where there is none to show,
-    it is too long for an exam, not in UTF-8, or not in that language. Raises OSError where a file
-    can't be read."""
+    """Return the code with a mistake as a listing in Markdown; empty: there is none, it is too long
+    for an exam, not in UTF-8 or not in that language. Raises OSError where a file can't be read."""
     try:
         if mistake.folder is not None:
             lines = _file_lines(mistake.folder)

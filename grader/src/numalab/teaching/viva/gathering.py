@@ -271,8 +271,7 @@ def gather(
         accounts: the student's, one for each lab.
         seed: the student's.
 
-    Raises UserError where nothing was graded, and NumalabError where a file of numalab's or an
-    attempt.json is wrong.
+    Raises UserError where nothing was graded, and NumalabError where a file of numalab's is wrong.
     """
     gallery = load_gallery(gallery_folder(installation))
     machines = tuple(

@@ -187,8 +187,7 @@ class LabStory:
         return principle_of(self.rule(name))
 
     def file_of(self, name: str) -> str:
-        """Return the name of the handed-in file that lab.toml names for a criterion, or of the
-        launch file whose times it is about; else the kernel's."""
+        """Return the file that lab.toml names for a criterion or its launch, else the kernel's."""
         found = self.criterion(name)
         if found is not None and found.file is not None:
             return found.file.name

@@ -32,8 +32,7 @@ _DECIDES = re.compile(
 
 
 def value_words(criterion: CriterionVerdict) -> str:
-    """Return a verdict's value in words, with its unit unless it is a share or a ratio; empty where
-    nothing was measured."""
+    """Return a verdict's value in words; empty where nothing was measured."""
     if criterion.value is None:
         return ""
     value = criterion.value
