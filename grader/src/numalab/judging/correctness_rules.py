@@ -103,7 +103,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
 
 @Rule("race_free", kind="correctness", runs=(RACE,)).register_with_lab
 def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Fail a kernel in which ThreadSanitizer found a data race."""
+    """Judge by what ThreadSanitizer found in the kernel."""
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     if evidence.race_error is not None:

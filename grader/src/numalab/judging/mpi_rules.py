@@ -30,8 +30,8 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).register_with_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Fail a program that does not come to its end, or has wrong results, where each send waits for
-    its receive, as the MPI standard allows.
+    """Judge whether a program comes to its end, with right results, where each send waits for its
+    receive, as the MPI standard allows.
 
     It fails unjudged (not_right_yet) where it does not come to its end in the usual check, neither
     by numalab's fault nor by an interrupt, and where its results are wrong there and no synchronous
