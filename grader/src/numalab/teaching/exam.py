@@ -208,7 +208,7 @@ def report_questions(
 
 
 def path_of(mistake: KnownMistake, language: Language, installation: Installation) -> Path:
-    """Return where a mistake's file or folder is, from the installation's folder; one of another
+    """Return the path of a mistake's file or folder as messages show it; of the file of another
     language where it has none in this."""
     if mistake.folder is not None:
         return installation.shown(mistake.folder)

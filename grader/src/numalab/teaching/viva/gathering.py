@@ -75,7 +75,7 @@ def handed_files(folder: Path, lab: Lab, language: str) -> dict[str, str]:
 
 
 def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
-    """Return files without comments, blanks and, in kernels, names."""
+    """Return files without comments and blanks, in kernels with numbers for names."""
     kernel = KERNEL_FILES[language]
     return {
         name: tokens_of(text, language)
