@@ -38,8 +38,7 @@ class Suspect:
 
     Attributes:
         cure: what repairs it.
-        lines: the statements that only the mistaken kernel has; empty where it only lacks some, or
-            has more than lines.MOST_LINES.
+        lines: the statements that differ from the solution's, as mistaken_lines returns them.
     """
 
     known: KnownMistake
@@ -133,7 +132,7 @@ def _suspects(
 
 
 def _text(path: Path) -> str:
-    """Return a file's text. Raises NumalabError where it can't be read."""
+    """Return the text of a file in UTF-8. Raises NumalabError where it can't be read."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -183,7 +182,7 @@ def make_case(
     installation: Installation, lab: Lab, seed: Seed, language: str | None = None
 ) -> Case:
     """Return the case that a seed draws, the same on every machine. language: the kernel's; None:
-    it is drawn, too. Raises NumalabError where the lab has no cases, or a file can't be read."""
+    it is drawn, too. Raises NumalabError where there are no such cases, or a file can't be read."""
     cases = bank(installation, lab)
     if not cases:
         raise NumalabError(

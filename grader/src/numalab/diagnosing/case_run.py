@@ -44,8 +44,8 @@ class CaseRun:
     vm_verdict: Verdict | None
 
     def shows(self, case: Case) -> bool:
-        """Tell whether all criteria fail that the mistake always fails, times aside, so that the
-        questions fit."""
+        """Tell whether the criteria fail that the mistake always fails on the machines of this run,
+        times aside, so that the questions fit."""
         known = case.suspect.known
         untimed = {c.name for c in case.lab.criteria if c.kind != "timing"}
         by_luck = {*known.may_fail} & untimed

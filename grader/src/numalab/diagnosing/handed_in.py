@@ -126,9 +126,9 @@ def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
 
 
 def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
-    """Write the file, unless there is one of this case: the first answers count. Return whether it
-    was written. Raises UserError where there is one of another case or one that can't be read, and
-    NumalabError where it can't be written."""
+    """Write the file, unless there is one of this lab and code: the first answers count. Return
+    whether it was written. Raises UserError where there is one of others or one that can't be read,
+    and NumalabError where it can't be written."""
     path = folder / FILE
     try:
         table = parse_table(read_plain_text(path, MOST_BYTES), str(path), UserError, _KEYS)

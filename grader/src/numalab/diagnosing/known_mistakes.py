@@ -27,8 +27,8 @@ class KnownMistake:
 
     Attributes:
         mistake: what is wrong, in a sentence.
-        fails: the names of the criteria that it always fails, on this or on a virtual machine, in
-            the lab's order.
+        fails: the names of the criteria that it always fails, on this or on a virtual machine, as
+            far as wrong.toml lists them; in the lab's order.
         may_fail: those that it fails by chance.
         says: by language, words of the report's sentence on the first of `fails`.
         cause: the cause of that verdict; None: it is not always the same.

@@ -23,8 +23,8 @@ LETTERS = "abcd"
 
 
 def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
-    """Yield the lines of the report on what the kernel did, `columns` wide. Of the verdict they
-    have the sentences on correctness only."""
+    """Yield the lines of the report on what the kernel did, for `columns` columns. Of the verdict
+    they have the sentences on correctness only."""
     node = case_run.evidence.node
     what = f"{node['cores']} cores, {node['numa_nodes']} NUMA node"
     what += "s" if node["numa_nodes"] > 1 else ""

@@ -338,7 +338,7 @@ def page_traffic(
         bytes_moved: by array, the bytes that the loop moves for each byte of it.
 
     Pages that no thread uses, or that are on no NUMA node, move nothing. Raises NumalabError where
-    uses and placement are not of the same pages, and as seats does.
+    uses lack an array of the placement or have more or fewer of its pages, and as seats does.
     """
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
@@ -373,13 +373,14 @@ def page_traffic(
 
 
 def _is_shared(pages: Sequence[frozenset[int]]) -> bool:
-    """Tell whether several threads use most of the pages."""
+    """Tell whether most of the pages have several users."""
     return sum(len(users) > 1 for users in pages) > MIN_SHARED_PAGES * len(pages)
 
 
 def _dominant_node(placement: Placement, bytes_moved: Mapping[str, float]) -> DominantNode | None:
-    """Return the NUMA node with the largest share of the pages of any array, if that share is at
-    least MIN_DOMINANT_SHARE, else None; of equal shares the first array's."""
+    """Return the NUMA node with the largest share of the pages of any array in bytes_moved; of
+    equal shares the first array's. None where it is below MIN_DOMINANT_SHARE, or is of pages on no
+    NUMA node."""
     largest = []
     for array, homes in (placement.residency or {}).items():
         if array in bytes_moved and homes:

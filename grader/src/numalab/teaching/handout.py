@@ -1,5 +1,5 @@
 """Reading a lab's handout: what is to be learnt, the steps, and the questions at its end. Pure
-functions. The parts that a README.md must have are tested (tests/test_style.py)."""
+functions."""
 
 from __future__ import annotations
 

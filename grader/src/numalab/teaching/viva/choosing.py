@@ -40,7 +40,7 @@ def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     ]
 
 
-# Returns questions of a kind on a lab, the best first. Its text is what it draws by.
+# Returns questions of a kind on a lab, those to prefer first. Its text is what it draws by.
 Maker = Callable[[LabStory, str], Sequence[VivaQuestion]]
 MAKERS: Mapping[Kind, Maker] = {
     "change": change_questions,

@@ -24,8 +24,7 @@ Kind = Literal[
     "subject",
 ]  # fmt: skip
 
-# The kinds in words, in the order in which they are asked: what only this student can answer comes
-# first.
+# The kinds in words, in the order in which the first of each is asked.
 KIND_WORDS: dict[Kind, str] = {
     "change": "a change between two attempts",
     "failure": "what still fails",
