@@ -369,8 +369,8 @@ def stream_sentences(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
-    """Return the numbers of cores of a NUMA node and of the machine, those above 1, as far as so
-    many threads ran."""
+    """Return the numbers of cores of a NUMA node and of the machine, those above 1 that are among
+    `threads`."""
     cores = {node["cores"] // node["numa_nodes"], node["cores"]}
     return sorted(number for number in cores if number > 1 and number in threads)
 

@@ -376,8 +376,8 @@ def _where_it_lies(
 
 
 def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
-    """Return sentences on what a page walk costs at the largest table and what it reads; None where
-    no size was measured on both kinds of pages."""
+    """Return sentences on what a page walk costs and reads at the largest table that was measured
+    on both kinds of pages; None: there is none."""
     both = [(size, size.small, size.huge) for size in sizes if size.small and size.huge]
     if not both:
         return None

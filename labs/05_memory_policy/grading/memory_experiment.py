@@ -102,9 +102,9 @@ def copy_memory(
     """Measure memcpy between two arrays, each on one NUMA node, by a thread of the first NUMA node
     with cores: for all sources and destinations, as S. Pachghare did (SVP-BLOG).
 
-    The quantity is bytes copied per second. What could falsify it: arrays that fit a cache (so they
-    have 40 MB each, as in the blog), and pages on another NUMA node (each process reports its
-    pages, and such a process is left out). On a virtual machine no time is kept. Raises
+    The quantity is bytes copied per second. What could falsify it: arrays that fit a cache (so
+    timed ones have 40 MB each, as in the blog), and pages on another NUMA node (each process
+    reports its pages, and such a process is left out). On a virtual machine no time is kept. Raises
     NumalabError, UserError and Interrupted.
     """
     topology = topology_of_node(node)

@@ -173,8 +173,8 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
     Up to two further runs follow a first one that fails; if two pass, the kernel passes, else the
     first that does not gives the verdict. A hypervisor may take the core for some milliseconds
-    that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a stop.
-    A kernel that guesses gains a tenth by it."""
+    that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a
+    stop."""
     runs = evidence.runs_of(STOPS)
     missing = missing_runs(criterion, evidence, runs)
     if missing:

@@ -47,8 +47,8 @@ machine as it was.
 **Interval.** The median ratio is above x wherever E counted with the signs "ratio > x" reaches
 1/alpha. The ratios that are rejected on neither side are an interval for the median that holds for
 all numbers of replicates at once (Howard and Ramdas), with error at most alpha on each side. It is
-made of the same e-values, so it excludes the ratio that a pass requires as soon as, and only when,
-the claim is decided at the interval's own level.
+made of the same e-values: where each sign is that of the ratio, it excludes the ratio that a pass
+requires as soon as, and only when, the claim is decided at the interval's own level.
 
 **Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from the limit: 5, 8
 and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes 7, 9 and

@@ -5,7 +5,8 @@ Four quantities of each replicate decide it, by the limits of the claim (timing_
 
 | quantity | definition | what it decides |
 |-|-|-|
-| margin | passes_below_s / submission's best repetition | *won* above 1: it speaks for the claim |
+| margin | passes_below_s / submission's best repetition | *won* above 1, if not taken again: it \
+speaks for the claim |
 | missed | best repetition >= limit_s | *lost*: it speaks against the claim |
 | effect | starting code >= LEAST_HANDOUT_RATIO x solution | the machine shows a speedup at all |
 | unsteady | distance from the limit > UNSTEADY_RATIO x distance of control and solution | the \
