@@ -21,8 +21,8 @@ Answer = frozenset[int]  # numbers of units; a count is the set of that number a
 
 
 class DrawnUnits(NamedTuple):
-    """The units that a seed's questions are about, by Linux's numbers: a NUMA node, two PUs, and
-    another NUMA node."""
+    """The units that a seed's questions are about, by Linux's numbers: a NUMA node, a PU, a PU and
+    a NUMA node, which need not differ."""
 
     pus_of_node: int
     core_of_pu: int
@@ -38,8 +38,8 @@ class MachineQuestion:
         key: its key in the file of answers.
         text: the question, with names of DrawnUnits in braces.
         answer: returns the correct answer.
-        mistakes: yields wrong answers, each with a sentence that does not give the correct one
-            away; of equal answers the first counts.
+        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
+            the correct one away; of equal answers the first counts.
         command: the command that shows the answer, without ./numalab machine run; with names of
             DrawnUnits in braces.
     """

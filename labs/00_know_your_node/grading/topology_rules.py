@@ -2,8 +2,8 @@
 
 The value is the number of questions whose answer is not what hwloc finds on the booted machine,
 with all PUs online and no process bound. It fails with one answer that is wrong or missing, with a
-file that can't be used, and with the answers that come with numalab's solution. Where the machine
-can't be booted the criterion is not gradable.
+file that can't be used, and for a student with the answers that come with numalab's solution.
+Answers about a machine that can't be booted are not gradable.
 
 Answers of another student for the same seed pass, so a course may fix a seed for each student
 (`seed`), and so do answers computed from numalab's sources, which make the machine. A guess would

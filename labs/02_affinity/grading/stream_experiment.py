@@ -308,7 +308,7 @@ class Pages:
 
     def share(self, threads: int, placement: str, first_touch: str) -> MedianInterval | None:
         """Return the share (0 to 1) of pages on the NUMA node of the thread that uses them; None
-        where the system does not report it."""
+        where it is not known."""
         key = {"threads": threads, "placement": placement, "first_touch": first_touch}
         shares = [
             float(sample.record["local_share"])
@@ -369,8 +369,8 @@ def stream_sentences(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
-    """Return the numbers of cores of a NUMA node and of the machine, as far as so many threads
-    ran."""
+    """Return the numbers of cores of a NUMA node and of the machine, those above 1 that are among
+    `threads`."""
     cores = {node["cores"] // node["numa_nodes"], node["cores"]}
     return sorted(number for number in cores if number > 1 and number in threads)
 
@@ -526,7 +526,7 @@ def _shares_in_words(pages: Pages, threads: int, first_touch: str) -> Iterator[s
 
 
 def share_words(share: MedianInterval) -> str:
-    """Return a share in words, as in: 50 %; with its interval where rounds differ."""
+    """Return a share in words, as in: 50 %; with its interval unless both ends read alike."""
     low, median, high = (f"{100 * value:.0f}" for value in (share.low, share.median, share.high))
     return f"{median} %" if low == high else f"{median} % [{low}, {high}]"
 

@@ -101,7 +101,7 @@ class TableSizes(Experiment):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of all tables in bytes, smallest first; the largest is always among them."""
+        """The sizes of all tables in bytes, smallest first, up to largest_bytes."""
         sizes = [self.smallest_bytes]
         while sizes[-1] < self.largest_bytes:
             sizes.append(min(sizes[-1] * self.growth, self.largest_bytes))
@@ -376,8 +376,8 @@ def _where_it_lies(
 
 
 def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
-    """Return sentences on what a page walk costs at the largest table and what it reads; None where
-    no size was measured on both kinds of pages."""
+    """Return sentences on what a page walk costs and reads at the largest table that was measured
+    on both kinds of pages; None: there is none."""
     both = [(size, size.small, size.huge) for size in sizes if size.small and size.huge]
     if not both:
         return None
@@ -397,7 +397,7 @@ def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
 
 def _hidden(chased: Sequence[Size], updated: Sequence[Size]) -> str | None:
     """Return sentences on why the independent kernel shows less than the dependent one; None where
-    it does not."""
+    it does not, or that is not known."""
     ratios = [
         sizes[-1].ratio.ratio
         for sizes in (chased, updated)

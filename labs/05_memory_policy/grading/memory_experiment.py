@@ -75,8 +75,8 @@ class Copy:
 
     Attributes:
         source, destination: the numbers of the NUMA nodes.
-        gb_s: 10^9 bytes copied per second, for each process whose pages were placed as requested;
-            empty on a virtual machine.
+        gb_s: 10^9 bytes copied per second, for each process whose pages were placed as requested,
+            or, with one NUMA node, for each; empty on a virtual machine.
         share: the least share (0 to 1) of pages placed as requested, over both arrays and all
             processes; None where the system does not report it.
     """
@@ -102,9 +102,9 @@ def copy_memory(
     """Measure memcpy between two arrays, each on one NUMA node, by a thread of the first NUMA node
     with cores: for all sources and destinations, as S. Pachghare did (SVP-BLOG).
 
-    The quantity is bytes copied per second. What could falsify it: arrays that fit a cache (so they
-    have 40 MB each, as in the blog), and pages on another NUMA node (each process reports its
-    pages, and such a process is left out). On a virtual machine no time is kept. Raises
+    The quantity is bytes copied per second. What could falsify it: arrays that fit a cache (so
+    timed ones have 40 MB each, as in the blog), and pages on another NUMA node (each process
+    reports its pages, and such a process is left out). On a virtual machine no time is kept. Raises
     NumalabError, UserError and Interrupted.
     """
     topology = topology_of_node(node)
@@ -223,7 +223,7 @@ def _run_at_once(
     probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, has_single_node: bool
 ) -> float | None:
     """Run jobs at the same time. Return the median of their GB/s; None where memory was not placed
-    as requested. Raises NumalabError where a job fails."""
+    as requested, unless has_single_node. Raises NumalabError where a job fails."""
     environment = shell_variables.observer_environment() | {"OMP_NUM_THREADS": str(kind.threads)}
     words = [
         JOB_KERNEL, "pages=small", f"bytes={array_bytes * kind.threads}", "first_touch=all",
@@ -310,7 +310,7 @@ class Products:
 
 def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products | str:
     """Measure a matrix product of OpenBLAS whose matrices one thread has written, under the default
-    policy and interleaved over all NUMA nodes. Return its results, or a sentence on why there are
+    policy and interleaved over all NUMA nodes. Return its results, or in sentences why there are
     none. Raises NumalabError, UserError and Interrupted."""
     trial = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
     done = THIS_MACHINE.execute(trial, shell_variables.observer_environment())
@@ -456,7 +456,7 @@ class VirtualPair:
 @dataclass(frozen=True)
 class VirtualPairs:
     """All pairs of NUMA nodes of a virtual machine. not_modelled: why no bandwidth is modelled, as
-    a sentence; else empty."""
+    a sentence; empty where one is, or the reason is not known."""
 
     machine: str
     pairs: tuple[VirtualPair, ...]

@@ -1,4 +1,4 @@
-"""Tables of the experiments on local and remote memory, in a terminal of 80 columns."""
+"""Tables and a plot of the experiments on local and remote memory, in a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _print_matrix(console: Console, title: str, cells: Mapping[tuple[int, int], 
 
 
 def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
-    """Print a matrix of the shares of pages placed as requested, and one of modelled GB/s."""
+    """Print a matrix of the shares of pages placed as requested, and, if modelled, one of GB/s."""
     from rich.text import Text
 
     def cells(cell: Callable[[VirtualPair], str]) -> dict[tuple[int, int], str]:

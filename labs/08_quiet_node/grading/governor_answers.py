@@ -31,9 +31,9 @@ class GovernorQuestion:
         key: its key in the file of answers.
         text: the question.
         answer: returns the correct answer.
-        mistakes: yields wrong answers, each with a sentence that does not give the correct one
-            away.
-        file: the file of the recording that the answer follows from, or its folder.
+        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
+            the correct one away.
+        file: a file of the recording that the answer follows from, or its folder.
         tolerance: the share of the correct answer by which a student's may be off.
     """
 
@@ -51,7 +51,7 @@ class GovernorQuestion:
 
     def mistake(self, given: float, recording: Recording) -> str | None:
         """Return the sentence on a wrong answer that a known mistake leads to; None: no such
-        mistake is known."""
+        mistake is known, or it leads to the correct answer."""
         for mistaken, sentence in self.mistakes(recording):
             near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
             if near and not self.is_correct(mistaken, recording):

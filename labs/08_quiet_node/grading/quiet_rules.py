@@ -125,7 +125,7 @@ def noise_stops(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 # Stops that are needed for a verdict; of fewer, one may be missed by chance.
 _LEAST_STOPS = 8
 # How much time the machine itself may take from the thread, as a share of what numalab's stops
-# take; with more there is no verdict.
+# take; with more the criterion is undecided.
 _MOST_LOST = 0.5
 # The share of a stop's least length from which an interruption that was meant to be too short may
 # count: on a busy machine it may have taken longer.
@@ -171,10 +171,10 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure how far the reported stops of the kernel's own thread are off, as a share of their
     number or their time.
 
-    Two further runs follow a first one that fails; if both pass, the kernel passes, else the first
-    of them that does not gives the verdict. A hypervisor may take the core for some milliseconds
-    that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a stop.
-    A kernel that guesses gains a tenth by it."""
+    Up to two further runs follow a first one that fails; if two pass, the kernel passes, else the
+    first that does not gives the verdict. A hypervisor may take the core for some milliseconds
+    that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a
+    stop."""
     runs = evidence.runs_of(STOPS)
     missing = missing_runs(criterion, evidence, runs)
     if missing:

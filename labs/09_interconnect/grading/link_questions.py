@@ -1,9 +1,8 @@
 """Questions about links that a seed draws: the correct answers, and the mistakes that lead to wrong
 ones. Pure functions.
 
-Each link and number is drawn by a name of its own (draws). Paths are such that mistakes lead to
-other answers: the narrowest link is not the oldest, for instance. An answer is a number, of which
-three digits are enough.
+All is drawn by names (draws). Paths are such that mistakes lead to other answers: the narrowest
+link is not the oldest, for instance. An answer is a number, of which three digits are enough.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class DrawnLinks:
         old, newer, pam4: the links whose rates are asked for; both: the same for both ways.
         message, message_mib: the link of a message, and its size in MiB.
         counter: the growth of a counter, in words of WORD_BYTES.
-        wraparound: the link on which a counter of 32 bits is full.
+        wraparound: the full link on which a counter of 32 bits counts.
         path: the links from port to port.
         slot_port, slot: a port's link, and the lanes of the PCIe slot that it is in.
         entries, entry_bytes: the number of items, and the bytes of each.
@@ -76,8 +75,8 @@ class LinkQuestion:
         key: its key in the file of answers.
         text: returns the question.
         answer: returns the correct answer.
-        mistakes: yields wrong answers, each with a sentence that does not give the correct one
-            away; of equal answers the first counts.
+        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
+            the correct one away; of equal answers the first counts.
     """
 
     key: str
@@ -120,7 +119,7 @@ def is_close(given: Fraction, correct: Fraction) -> bool:
 
 def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
     """Return the sentence on a wrong answer that a known mistake leads to; None: no such mistake is
-    known."""
+    known, or it leads to the correct answer."""
     correct = question.answer(drawn)
     for mistaken, sentence in question.mistakes(drawn):
         if is_close(given, mistaken) and not is_close(mistaken, correct):

@@ -2,9 +2,9 @@
 
 The value is the number of questions whose answer is more than 0.5 % off the computed one, which is
 the same on any machine. It fails with one answer that is wrong or missing, with a file that can't
-be used, and with the answers that come with numalab's solution. Answers of another student for the
-same seed pass, and so do answers computed by numalab's sources. A guess would have to be right
-eleven times.
+be used, and for a student with the answers that come with numalab's solution. Answers of another
+student for the same seed pass, and so do answers computed by numalab's sources. A guess would have
+to be right eleven times.
 """
 
 from __future__ import annotations

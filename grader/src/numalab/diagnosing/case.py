@@ -2,7 +2,7 @@
 
 Answers follow from the seed and numalab's sources, so they can be scored without a run. A reader of
 the sources can look them up: a case is an exercise in reading reports, and should count little.
-Nothing is run here; files of the lab's mistakes are read.
+Nothing is run here; files of labs are read.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ class Suspect:
 
     Attributes:
         cure: what repairs it.
-        lines: the statements that only the mistaken kernel has; empty where it only lacks some, or
-            has more than lines.MOST_LINES.
+        lines: the statements that differ from the solution's, as mistaken_lines returns them.
     """
 
     known: KnownMistake
@@ -133,7 +132,7 @@ def _suspects(
 
 
 def _text(path: Path) -> str:
-    """Return a file's text. Raises NumalabError where it can't be read."""
+    """Return the text of a file in UTF-8. Raises NumalabError where it can't be read."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
@@ -164,7 +163,8 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
 
 def bank(installation: Installation, lab: Lab) -> list[Suspect]:
     """Return the mistakes of a lab that serve as cases: those whose report differs from those of at
-    least CHOICES - 1 others. Raises NumalabError where a file can't be read."""
+    least CHOICES - 1 others in the same language, with other cures. Raises NumalabError where a
+    file can't be read."""
     suspects = _suspects(installation, lab, read_mistakes(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
@@ -182,7 +182,7 @@ def make_case(
     installation: Installation, lab: Lab, seed: Seed, language: str | None = None
 ) -> Case:
     """Return the case that a seed draws, the same on every machine. language: the kernel's; None:
-    it is drawn, too. Raises NumalabError where the lab has no cases, or a file can't be read."""
+    it is drawn, too. Raises NumalabError where there are no such cases, or a file can't be read."""
     cases = bank(installation, lab)
     if not cases:
         raise NumalabError(

@@ -1,5 +1,5 @@
 """The runs of a case's kernel for its report, on this machine and on the virtual one that the case
-draws. Nothing is timed, and nothing is kept."""
+draws. Nothing is timed, and no result is kept."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class CaseRun:
     vm_verdict: Verdict | None
 
     def shows(self, case: Case) -> bool:
-        """Tell whether all criteria fail that the mistake always fails, times aside, so that the
-        questions fit."""
+        """Tell whether the criteria fail that the mistake always fails on the machines of this run,
+        times aside, so that the questions fit."""
         known = case.suspect.known
         untimed = {c.name for c in case.lab.criteria if c.kind != "timing"}
         by_luck = {*known.may_fail} & untimed

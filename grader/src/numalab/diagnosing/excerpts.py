@@ -17,7 +17,8 @@ _COMMENTS = {".c": _C_COMMENT, ".f90": _FORTRAN_COMMENT}
 
 def strip_comments(text: str, suffix: str) -> list[str]:
     """Return a text's lines without comments and empty lines. suffix: the file's, such as .c; in
-    files that are no kernel comments begin with #."""
+    files that are no kernel comments begin with #. Outside C a comment has a blank before it, or
+    begins the line."""
     text = _COMMENTS.get(suffix, _SCRIPT_COMMENT).sub("", text)
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
@@ -25,7 +26,8 @@ def strip_comments(text: str, suffix: str) -> list[str]:
 def excerpt(mistaken: str, reference: str, suffix: str) -> list[str]:
     """Return the lines of a mistaken text that differ from the reference, or between which the
     reference has more, with CONTEXT lines around them and GAP between such stretches. Empty where
-    only comments differ, or where there would be more than MOST_LINES. suffix: the file's."""
+    strip_comments makes both alike, or where there would be more than MOST_LINES. suffix: the
+    file's."""
     lines = strip_comments(mistaken, suffix)
     matcher = difflib.SequenceMatcher(a=strip_comments(reference, suffix), b=lines, autojunk=False)
     kept: set[int] = set()

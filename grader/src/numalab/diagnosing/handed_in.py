@@ -61,7 +61,7 @@ def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
 
 def scored(installation: Installation, lab: Lab, text: str) -> Json:
     """Return the JSON of a result for the text of a file. Raises UserError where the file can't be
-    scored, and NumalabError."""
+    scored, NumalabError, and OSError where no process can be started."""
     why = toml.why_not_readable(text)
     if why:
         raise UserError(f"{FILE} {why}; a few lines are enough")
@@ -77,7 +77,7 @@ def scored(installation: Installation, lab: Lab, text: str) -> Json:
 def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json | None:
     """Return the JSON of a result for the file in a handed-in folder; None where there is no file,
     in a student copy, which lacks the solutions that score it, and for a variant. A file that can't
-    be scored has score 0 and a complaint. Raises NumalabError."""
+    be scored has score 0 and a complaint. Raises NumalabError, and OSError as `scored`."""
     if installation.is_edition or lab.is_variant:
         return None
     try:
@@ -94,7 +94,7 @@ def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json 
 
 
 def diagnosis_words(lab: str, score: Json) -> str:
-    """Return a sentence for the student on a score. score: as score_diagnosis returns it."""
+    """Return sentences for the student on a score. score: as score_diagnosis returns it."""
     if "complaint" in score:
         return f"{lab}, diagnosis: 0 of 1. {score['complaint']}"
     correct = [question["name"] for question in score["questions"] if question["right"]]
@@ -126,9 +126,9 @@ def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
 
 
 def keep_first(folder: Path, case: Case, chosen: Mapping[str, str]) -> bool:
-    """Write the file, unless there is one of this case: the first answers count. Return whether it
-    was written. Raises UserError where there is one of another case or one that can't be read, and
-    NumalabError where it can't be written."""
+    """Write the file, unless there is one of this lab and code: the first answers count. Return
+    whether it was written. Raises UserError where there is one of others or one that can't be read,
+    and NumalabError where it can't be written."""
     path = folder / FILE
     try:
         table = parse_table(read_plain_text(path, MOST_BYTES), str(path), UserError, _KEYS)

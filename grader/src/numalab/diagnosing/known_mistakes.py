@@ -1,5 +1,5 @@
 """The known mistakes of a lab, declared in solutions/NN_name/wrong/wrong.toml: what is wrong in
-each, which criteria it fails and what the report says. The test suite grades them all."""
+each, which criteria it fails and what the report says."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class KnownMistake:
 
     Attributes:
         mistake: what is wrong, in a sentence.
-        fails: the names of the criteria that it always fails, on this or on a virtual machine, in
-            the lab's order.
+        fails: the names of the criteria that it always fails, on this or on a virtual machine, as
+            far as wrong.toml lists them; in the lab's order.
         may_fail: those that it fails by chance.
         says: by language, words of the report's sentence on the first of `fails`.
         cause: the cause of that verdict; None: it is not always the same.

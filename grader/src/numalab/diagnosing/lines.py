@@ -26,8 +26,8 @@ _DECLARATION = re.compile(
 
 
 def _declared(statement: str) -> dict[str, str]:
-    """Return the type of each name that a statement declares; empty where it is no declaration, or
-    does more."""
+    """Return the type of each name that a statement declares; empty where it is none of
+    _DECLARATION."""
     found = _DECLARATION.fullmatch(statement)
     if found is None or found["c_type"] in ("return", "goto"):
         return {}
@@ -44,8 +44,8 @@ def _is_plain_declaration(statement: str, reference: Mapping[str, str]) -> bool:
 
 
 def _statements(text: str, suffix: str) -> list[str]:
-    """Return a text's statements, one per string: continued lines are joined, and comments and the
-    word restrict are left out."""
+    """Return a text's lines without comments and the word restrict. Lines that go on after `(` or
+    `&` are joined, but for Fortran's directives."""
     found: list[str] = []
     open_ones = 0
     for line in strip_comments(text, suffix):
@@ -60,9 +60,10 @@ def _statements(text: str, suffix: str) -> list[str]:
 
 
 def mistaken_lines(mistaken: str, reference: str, suffix: str) -> tuple[str, ...]:
-    """Return the statements that only the mistaken text has, each once, apart from harmless ones.
+    """Return the statements of the mistaken text that differ from the reference, each once, apart
+    from harmless ones.
 
-    Empty where it only lacks something, or has more than MOST_LINES. suffix: the file's.
+    Empty where it only lacks something, or there are more than MOST_LINES. suffix: the file's.
     """
     ours, theirs = _statements(mistaken, suffix), _statements(reference, suffix)
     right_types = {name: of for line in theirs for name, of in _declared(line).items()}

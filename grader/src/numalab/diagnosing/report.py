@@ -23,8 +23,8 @@ LETTERS = "abcd"
 
 
 def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
-    """Yield the lines of the report on what the kernel did, `columns` wide. Of the verdict they
-    have the sentences on correctness only."""
+    """Yield the lines of the report on what the kernel did, for `columns` columns. Of the verdict
+    they have the sentences on correctness only."""
     node = case_run.evidence.node
     what = f"{node['cores']} cores, {node['numa_nodes']} NUMA node"
     what += "s" if node["numa_nodes"] > 1 else ""
@@ -48,7 +48,7 @@ def report_lines(case: Case, case_run: CaseRun, columns: int) -> Iterator[Text]:
 
 
 def _work(case: Case, case_run: CaseRun, part: str | None, columns: int) -> Iterator[Text]:
-    """Yield the picture of how a team shares its work, where the lab has a criterion on that."""
+    """Yield the picture of how a team shares its work, if there are a criterion and CPU times."""
     own = case_run.evidence.select_parts(part)
     criterion = next((c for c in case.lab.criteria if balanced.judges(c) and c.part == part), None)
     if criterion is None or not any(run.cpu_time for run in own.runs_of(PLACEMENT)):

@@ -1,4 +1,4 @@
-"""From evidence to verdicts: pure functions over records.
+"""From evidence to verdicts.
 
 Imported by most packages that deal with verdicts.
 """

@@ -13,8 +13,7 @@ from numalab.labs.declaration import Lab
 def is_refuted(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> bool:
-    """Tell whether some criterion is decided, and not as the lab declares it. Arguments as of
-    complaints."""
+    """Tell whether `complaints` has one of a criterion that is not undecided. Arguments as its."""
     decided = tuple(c for c in verdict.criteria if c.status != "inconclusive")
     return bool(complaints(lab, replace(verdict, criteria=decided), numa_nodes, huge_page_mode))
 
@@ -22,8 +21,8 @@ def is_refuted(
 def complaints(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> list[str]:
-    """Return a sentence for each criterion that is not as the lab declares it. Those that are not
-    gradable prove nothing, and are left out.
+    """Return a text for each criterion that is not as the lab declares it. Those that prove nothing
+    are left out, such as those that are not gradable.
 
     Args:
         numa_nodes: the number of NUMA nodes of each machine that graded, by name ("here": this).

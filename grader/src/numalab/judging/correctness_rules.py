@@ -26,8 +26,8 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("correct", kind="correctness", runs=(CHECK,)).register_with_lab
 def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the wrong elements in the results of all runs. A run that did not come to its end fails
-    the criterion, too."""
+    """Judge the results and the ends of the kernel's runs (all_results and outcomes), and what goes
+    wrong with some number of threads (judge_teams)."""
     for run in evidence.runs_of(STORES):
         if run.overrun is not None:  # what is wrong then may come of it
             beside = judge_teams(criterion, evidence, run)
@@ -81,8 +81,8 @@ def doubtful_races(evidence: Evidence) -> list[Race]:
 
 def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict on a doubtful search: undecided where it was interrupted; a failure where
-    a search in the solution's kernel worked, unless numalab failed in this one; else numalab's
-    error."""
+    a search in the solution's kernel worked, unless `unusable` has an error for this one; else
+    numalab's error."""
     control = [run for run in evidence.runs_of(RACE, SOLUTION) if run.part == race.part]
     is_ours = not any(run.outcome.ok and run.searched for run in control)
     if race.outcome.ok:
@@ -103,7 +103,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
 
 @Rule("race_free", kind="correctness", runs=(RACE,)).register_with_lab
 def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Fail a kernel in which ThreadSanitizer found a data race."""
+    """Judge by what ThreadSanitizer found in the kernel."""
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     if evidence.race_error is not None:

@@ -1,8 +1,8 @@
 """The rules for control groups: a job is to have one NUMA node or more, PUs and memory, for itself.
 
 Two of numalab's own programs run on a virtual machine. Of each are measured the PUs and the NUMA
-nodes that Linux allows it (`/proc/PID/status`), the PUs on which its threads ran, and the NUMA
-nodes that its pages are on. Before the job enters its group, its memory is on all NUMA nodes in
+nodes that Linux allows it, the PUs on which its threads were seen, and the NUMA nodes that its
+pages are on. Before the job enters its group, it writes half of its memory, on all NUMA nodes in
 turn. The other program pins a thread to each PU that it can get, and asks for memory of each NUMA
 node.
 
@@ -15,8 +15,8 @@ These could pass without control groups that do what is required, and are exclud
   PUs of its NUMA nodes, and the other program all the rest;
 - numbers that fit one machine: there are two machines, whose PUs are numbered differently.
 
-An affinity in the place of a set fails, and so do either of the two sets alone, the same set for
-both programs, a partition that Linux does not make, and unbound threads in an isolated partition.
+So either of the two sets alone fails, and so do the same set for both programs, and an isolated
+partition whose threads stay on one PU.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class _Observed:
 
     Attributes:
         file: the name of the student's file.
-        written: what was written to Linux's files, by group and key.
+        written: what the student's file sets, by group and key.
         own, pus: the NUMA nodes that the job is to have, and their PUs.
         all_pus, nodes: all PUs of the machine, and all NUMA nodes with PUs.
     """
@@ -133,8 +133,8 @@ def _own(observed: _Observed) -> str:
 
 
 def _because(observed: _Observed, name: str, key: str) -> str:
-    """Return why a group does not have the cpus or mems that it is to have, as a sentence with a
-    space before it; empty where Linux did what the file says. key: "cpus" or "mems"."""
+    """Return why a group does not have the cpus or mems that it is to have, in sentences with a
+    space before each; empty: not known. key: "cpus" or "mems"."""
     refused = [r for r in observed.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
     if refused:
         there = _pus(observed.all_pus) if key == "cpus" else _memory(observed.nodes)

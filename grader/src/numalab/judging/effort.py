@@ -9,19 +9,19 @@ from dataclasses import dataclass
 class Effort:
     """The effort of a grading.
 
-    In a replicate each process makes least_repetitions or more, up to most_repetitions: until its
-    repetitions took as long as starting the processes did, or first_share of that in the first
-    min_replicates replicates. It stops earlier once the replicate took replicate_s.
+    In a replicate each process makes least_repetitions or more, up to most_repetitions: until those
+    of all took as long as what came before them, or first_share of that in the first min_replicates
+    replicates. They stop earlier, even before least_repetitions, once they took replicate_s.
 
     Attributes:
         size: the problem size: "quick", "published", or another one that a driver has.
-        min_replicates: the number of replicates that decide where all agree; the control takes
-            part after them.
-        max_replicates: the number of replicates that one grading takes at most.
+        min_replicates: the number of replicates that decide a claim with one side where all agree;
+            the control takes part after them.
+        max_replicates: the most replicates that one grading takes of what is timed together.
         budget_s: the time for replicates; three times as much for the first min_replicates.
         check_limit_s: the CPU time per core that one phase of a check may take; the wall time may
             be twice as long.
-        phase_limit_s: the same of a phase in every other run.
+        phase_limit_s: the same of a phase in the monitor's other runs.
         is_sequential: one worker runs at a time, with least_repetitions each whatever they take.
     """
 
@@ -39,8 +39,8 @@ class Effort:
     first_share: float = 0.5
 
     def repeat_share(self, replicates: int) -> float:
-        """Return how long the repetitions of the next replicate take, as a multiple of the time
-        that its processes take to start. replicates: the number of those that count so far."""
+        """Return how long the repetitions of the next replicate go on, as a multiple of the time
+        before them. replicates: the number of those that count so far."""
         return self.first_share if replicates < self.min_replicates else 1.0
 
 

@@ -1,7 +1,7 @@
 """Sentences for a student about how a run ended and about its results. Pure functions.
 
-A *phase* is the name of a function of the contract, or words with an article where a phase calls
-several of them.
+A *phase* is the name of a function of the contract, words with an article where a phase calls
+several of them, or numalab's own step.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def mismatch(first: Mismatch, language: str) -> str:
 
 
 def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
-    """Return sentences on the first mistake in results, or None where there is none. n: the problem
-    size; ranks: the number of the job's ranks. None of either: it is not mentioned."""
+    """Return sentences on one mistake in results, or None where there is none. n: the problem size;
+    ranks: the number of the job's ranks. None of either: it is not mentioned."""
     if results.requests is not None:  # what is wrong then may come of it
         size = problem_size(n, results.n_unit) if n is not None else ""
         return requests_text(results.requests, size, ranks)
@@ -151,7 +151,7 @@ def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) ->
 
 
 def race(race: Race) -> str:
-    """Return sentences on a data race. ThreadSanitizer reports its lines, and no variable."""
+    """Return sentences on a data race. The record has its lines, and no variable."""
     lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
     which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
@@ -163,7 +163,7 @@ def race(race: Race) -> str:
 
 
 def _is_rank(ended: Outcome) -> bool:
-    """Tell whether the run that ended was one of several ranks."""
+    """Tell whether one of several ranks is to blame for an end."""
     return ended.rank is not None and (ended.ranks or 1) != 1
 
 
@@ -175,7 +175,7 @@ def _actor(ended: Outcome) -> str:
 
 
 def _erring_rank(ended: Outcome) -> str:
-    """Return the rank that MPI names before it ends a job, else the one that ended, in words."""
+    """Return the rank that MPI names before it ends a job, else the one to blame, or "A rank"."""
     rank = printed_words.erring_rank(ended)
     if rank:
         return f"Rank {rank} of {ended.ranks or 1}"
@@ -203,7 +203,7 @@ def _size(ended: Outcome) -> str:
 
 
 def time_limit(ended: Outcome) -> str:
-    """Return the time limit that a phase exceeded, in words."""
+    """Return the time limit that was exceeded, in words."""
     limit = f"{ended.limit_s:g} s"
     return f"{limit} of CPU time a core" if ended.limit_of == "cpu_time" else limit
 
@@ -286,7 +286,7 @@ def _refused(call: str | None) -> str:
 
 
 def is_refused_call(ended: Outcome) -> bool:
-    """Tell whether the sandbox ended a run at a system call that kernels may not make."""
+    """Tell whether SIGSYS ended a run, as the sandbox does at a call that kernels may not make."""
     return ended.status == "crashed" and ended.signal == "SIGSYS"
 
 

@@ -36,8 +36,8 @@ def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
-    """Return the evidence that a criterion is judged by: that of its part and its slow launch, in
-    which of all unchanged files only the one that it is about counts."""
+    """Return the evidence that a criterion is judged by: that of its part, or of all kernel_parts,
+    and its slow launch, in which of all unchanged files only the one that it is about counts."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
     own = replace(select_parts(lab, whole, *parts), unchanged_files=unchanged)
@@ -193,8 +193,9 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
 def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     """Return the verdict on one criterion.
 
-    A failed criterion of evidence is judged again by the solution's evidence, where there is any.
-    If the solution misses it, too, the machine can't show it, and it is not gradable.
+    A failed criterion of evidence, except on answers, is judged again by the solution's evidence,
+    where there is any and the solution is not what is graded. If the solution neither passes nor is
+    undecided, and not for want of an effect, the machine can't show it, and it is not gradable.
     """
     refused, ungradable = (
         refused_file(lab, criterion, whole),

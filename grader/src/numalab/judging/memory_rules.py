@@ -23,7 +23,7 @@ MOSTLY = 0.99
 
 
 def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
-    """Return the likely reason why no page of a table is a huge page, as a clause."""
+    """Return the likely reason why no page of a table is a huge page, without a full stop."""
     if is_handout:
         return "nobody asked the kernel for them; this is still the handout"
     if table.resident_created_bytes is None or table.advised_bytes is None:
@@ -102,7 +102,8 @@ def no_waste(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _left_words(resident_bytes: int, mapped_bytes: int, allowed_bytes: float) -> str:
-    """Return what is left of a table in words: memory, addresses, or both where they differ."""
+    """Return what is left of a table in words: memory, or addresses where it is no more than is
+    allowed, or both where more addresses are left."""
     memory = f"{words.amount(resident_bytes)} of memory"
     addresses = f"{words.amount(mapped_bytes)} of addresses"
     if resident_bytes <= allowed_bytes:
@@ -120,8 +121,8 @@ MOST_IN_HAND = 0.5
 
 def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
     """Return the bytes of resident memory and of addresses that a process may have after the last
-    table is destroyed: what it had before, and no more than before the first table plus what the
-    solution grows by plus a margin. Else it could give back memory that it had in reserve."""
+    table is destroyed: what it had before, and, where the solution ran, no more than before the
+    first table plus what the solution grows by plus a margin (MOST_IN_HAND)."""
     first, last = tables[0], tables[-1]
     before = (last.resident_before_bytes, last.address_space_before_bytes)
     solutions = evidence.runs_of(MEMORY, SOLUTION)

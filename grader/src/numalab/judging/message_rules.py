@@ -38,8 +38,8 @@ def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 @Rule("predicted", kind="timing", runs=(LATENCY,), check=_check_no_bound)
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Score the predicted times of messages by the first run, whose ranks are near each other. A
-    score above 0 passes, and earns that share of the points."""
+    """Score the predicted times of messages by the first run. A score above 0 passes, and earns
+    that share of the points."""
     file = criterion.file
     assert file is not None
     text = evidence.handed(file.name)
@@ -124,7 +124,7 @@ def _score(us: float, size: int, run: Latency) -> _Scored:
 
 
 def _us(time_us: float) -> str:
-    """Return a time in us in words, with three digits."""
+    """Return a time in us in words, with three digits, or all before its point."""
     if 1000 <= time_us < 1e7:
         return f"{time_us:,.0f} us"
     return f"{words.short(time_us)} us"
@@ -133,8 +133,8 @@ def _us(time_us: float) -> str:
 def _disagreement(run: Latency, size: int) -> str:
     """Return why the measured times of a size show nothing, as a sentence; else empty.
 
-    They do not where their quartiles differ too much, or where two lines through the times of the
-    sizes that are not predicted would earn nothing for this size: then neither would a good model.
+    They do not where their quartiles differ too much, or where neither of two lines through the
+    times of the sizes that are not predicted would earn anything: then nor would a good model.
     """
     low, high = message_times.quartiles(run.message_us[size])
     name = words.bytes_allowed(size)

@@ -66,7 +66,7 @@ def two_lines_us(best: Mapping[int, float], left_out: Collection[int], size: int
 
     The lines are fitted to the least times of all sizes but those left out, split where they fit
     best. A size between the two parts has the times of both lines, any other that of its own.
-    Times that are not positive are left out.
+    Times that are not positive and finite are left out.
 
     Args:
         best: the least time of each size, in us.

@@ -1,7 +1,7 @@
 """The rules for a student's model of a machine: model.toml has bytes, a share and a time.
 
 **counted** compares the bytes of loops in a table (labs/model.py) by arithmetic; nothing is
-measured, and no machine changes it.
+measured.
 
 **lightspeed** (the time of loops that were not measured) and **saturation** (the share of the full
 rate that some threads reach) hold predictions against measurements. One prediction is made for each
@@ -12,13 +12,14 @@ or a difference of shares, and `at_most` bounds it. Per target a replicate is
 - *lost* where it is not, and that of numalab's own model, with the same rates in the same
   replicate, is: so noise that no model could predict fails no student.
 
-Signs and e-values are those of sequential.py. The first row that holds is the verdict:
+Signs and e-values are those of sequential.py. Where there are measurements, and for saturation
+enough cores (else not_gradable too_few_cores), the first row that holds is the verdict:
 
 | | what replicates show | status, cause | at a risk of |
 |-|-|-|-|
-| 1 | the formula can't be read, or has no value above 0 | fail bad_file | |
-| 2 | the machine can't show it: too few cores, caches too large for the arrays, a curve without a \
-bend | not_gradable too_few_cores, not_visible_here, no_effect_here | |
+| 1 | the formula can't be read | fail bad_file | |
+| 2 | the machine can't show it: caches too large for the arrays, a curve without a bend; else the \
+formula has no value above 0 | not_gradable not_visible_here, no_effect_here; fail bad_file | |
 | 3 | of some target, more are lost than not | fail not_predicted | 1/e_to_fail |
 | 4 | of each target, more are won than not | pass reached | 1/e_to_pass |
 | 5 | of some target, numalab's model is outside the bound more often than not, and by the same \
@@ -186,10 +187,10 @@ class PredictionErrors:
     Attributes:
         errors: the student's, by replicate.
         model_errors: those of numalab's own model, by replicate.
-        claims: by target, "above" where more replicates are won than not, "below" where more are
-            lost than not (the module's docstring defines both).
-        model_claims: by target, "above" where numalab's model is within the bound more often than
-            not, "below" where it is outside.
+        claims: by target, the decision: "above" where more replicates are won than not, "below"
+            where more are lost than not (the module's docstring defines both).
+        model_claims: by target, the decision: "above" where numalab's model is within the bound
+            more often than not, "below" where it is outside.
     """
 
     errors: tuple[Errors, ...]
@@ -461,8 +462,8 @@ def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> Criter
 
 
 def _no_bend(criterion: Criterion, run: ThreadRates) -> CriterionVerdict:
-    """Return the verdict where no number of threads could be drawn: for each of them a rate that
-    grows with each core, or one that a single core reaches alone, would do as well."""
+    """Return the verdict where no numbers of threads could be drawn that tell numalab's model from
+    others (saturation.draw_counts)."""
     whole = run.curve[max(run.curve)]
     curve = ", ".join(
         f"{number}: {words.percent(rate / whole)}" for number, rate in sorted(run.curve.items())

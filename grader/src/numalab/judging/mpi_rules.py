@@ -30,12 +30,12 @@ from numalab.labs.declaration import Criterion, Lab
 
 @Rule("deadlock_free", kind="correctness", runs=(SYNCHRONOUS_CHECK,)).register_with_lab
 def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Fail a program that does not come to its end, or has wrong results, where each send waits for
-    its receive, as the MPI standard allows.
+    """Judge whether a program comes to its end, with right results, where each send waits for its
+    receive, as the MPI standard allows.
 
-    It fails unjudged (not_right_yet) where it does not come to its end in the usual check, and
-    where its results are wrong there and no synchronous check timed out: a program that leaves out
-    messages can't wait for them.
+    It fails unjudged (not_right_yet) where it does not come to its end in the usual check, neither
+    by numalab's fault nor by an interrupt, and where its results are wrong there and no synchronous
+    check timed out: a program that leaves out messages can't wait for them.
     """
     bad = first_bad(check.outcome for check in evidence.runs_of(CHECK))
     if bad is not None:
@@ -149,7 +149,8 @@ def calls_beyond_level(evidence: Evidence) -> bool:
 
 
 def _level_faults(run: ThreadLevel) -> list[str]:
-    """Return a sentence for each kind of fault of a program's thread level; none: it is right."""
+    """Return a sentence for each kind of fault of a program's thread level that is looked for;
+    none: it is right. The first wrong start or answer ends the search."""
     ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.requested is None or rank.provided is None]
     if without:
@@ -178,7 +179,7 @@ def _level_faults(run: ThreadLevel) -> list[str]:
 
 
 def _other_level_faults(run: ThreadLevel) -> list[str]:
-    """Return a sentence for each wrong answer to a library that provides less or more than was
+    """Return a sentence for each kind of fault with a library that provides less or more than was
     requested."""
     faults = {}
     if run.ended is not None:
@@ -220,8 +221,8 @@ def _explain_bad_end(
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
-    """Add to another criterion's verdict on a bad end that it most likely comes from too low a
-    thread level, where calls_beyond_level."""
+    """Add to the verdict on a bad end of a criterion of correctness that it most likely comes from
+    too low a thread level, where that fails and calls_beyond_level."""
     is_of_it = other.kind == "correctness" and other.part == criterion.part
     if not is_of_it or verdict.status != "fail" or verdict.cause not in _LOW_LEVEL_CAUSES:
         return verdict

@@ -71,7 +71,8 @@ def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict 
 @Rule("shared_out", runs=(TRACE, ANOTHER_TEAM), confirmed_by=ANOTHER_TEAM)
 def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the largest difference between a thread's share of the pages and an equal share, as a
-    part of an equal share. A team of another size has to share its work, too."""
+    part of an equal share; where that is small enough and a thread leaves the work on its pages to
+    others, what it leaves. A team of another size has to share its work, too."""
     verdict = _shared_by_team(criterion, evidence)
     if verdict.status != "pass":
         return verdict
@@ -79,8 +80,9 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the failure where a team of another size is not used as a whole, as where a number of
-    threads is written into the kernel; or None."""
+    """Return the verdict where a run with a team of another size ended early, where threads beyond
+    that team work, or where it shares work unequally that is not dealt out on demand, as where a
+    number of threads is written into the kernel; or None."""
     for trace in evidence.runs_of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
@@ -223,8 +225,9 @@ def _traced(trace: Trace) -> str:
 @Rule("touched_where_used", runs=(TRACE,))
 def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the traced pages that are used where they were first written: on the
-    same NUMA node, or by the same thread where there is one NUMA node. It fails, too, where uses of
-    re-armed pages, at moments that a kernel can't know, show that others do the work."""
+    same NUMA node or, where there is one, on the same core or by the same thread. It fails, too,
+    where uses of re-armed pages, at moments that a kernel can't know, show that others do the
+    work."""
     traces = evidence.runs_of(TRACE)
     missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
@@ -274,7 +277,7 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 
 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the failure where the criterion needs the whole team and some threads do hardly any
+    """Return the verdict where the criterion needs the whole team and some threads do hardly any
     work; or None. A single thread would pass: it always uses the pages that it wrote."""
     traces = evidence.runs_of(TRACE)
     team = traces[0].team
@@ -388,7 +391,7 @@ def _pages(share: float, array: str, singular: str, plural: str) -> str:
 
 def _are_written_locally(traces: Sequence[Trace], evidence: Evidence, min_share: float) -> bool:
     """Tell whether at least min_share of the pages are first written where they are used in the
-    tracing that is judged worst, and by the same thread in all tracings."""
+    tracing that is judged worst, and of each array's by the same thread in all tracings."""
     numa_nodes = evidence.numa_nodes
     names = (array.name for array in traces[0].arrays)
     if any(touch.unsteady_share(traces, name, numa_nodes) > 1 - min_share for name in names):

@@ -59,7 +59,7 @@ def can_run(lab: Lab, local: Evidence) -> bool:
 
 def _local_criteria(lab: Lab) -> frozenset[str]:
     """Return the names of the criteria that no virtual machine adds to: those about answers in
-    files, and those judged by runs that are made on this machine only."""
+    files, and those whose runs are made on this machine only."""
     return frozenset(c.name for c in lab.criteria if judges_answers(c) or is_local_only(c))
 
 
@@ -115,11 +115,12 @@ def verdict_over(
 
     | what happened | status |
     |-|-|
-    | the kernel is not correct on this machine, so it is not run there | not_gradable, or error \
-where a criterion has that status already |
+    | the kernel is not correct on this machine, so it is not run there | as on this machine, and \
+not_gradable there if it was named; error where a criterion has that status already |
     | the kernel ended the virtual machine | fail; no further one is booted |
     | it could not be booted, and was named | error |
-    | it could not be booted, and was the lab's | not_gradable, with the reason |
+    | it could not be booted, and was the lab's | as on this machine, with the reason where it is \
+not_gradable |
     | the grading was interrupted, or did not ask for it then | inconclusive |
     """
     verdict = _combine_places(lab, local, remote, others)
@@ -192,11 +193,11 @@ def mark_undecided(
 
     Args:
         local: the evidence of this machine.
-        verdict: that on this machine, to which the machines' are added.
+        verdict: that so far, to which the machines' are added.
         names: the virtual machines that were not used.
         are_the_labs: they are the lab's, so they were to show what it declares for them; else they
             were named, and were to show all.
-        includes_first: the first of `names` was also to show what this machine can't.
+        includes_first: the first of `names` was also to show what needs more NUMA nodes than here.
     """
     parts = [part for part in lab.kernel_parts if is_sound(local.select_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED

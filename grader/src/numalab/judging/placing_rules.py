@@ -19,7 +19,7 @@ from numalab.labs.declaration import Criterion
 from numalab.labs.goals import OWNERS, POLICY_NODES, PlacingGoal
 from numalab.machines.topology import topology_of_node
 
-# The system calls that place memory, and that report where it is.
+# The calls that have to be allowed; with the first a machine refuses those that place memory.
 _CALLS = ("get_mempolicy", "move_pages")
 KILLED = "SIGKILL"  # the signal by which Linux ends a process when memory runs out
 # The first part of the matrix that is written before it is handed over, as in the lab's inputs.h.
@@ -48,7 +48,7 @@ def _homes_text(homes: Sequence[int]) -> str:
 
 
 def _placed(criterion: Criterion, evidence: Evidence) -> Placing | CriterionVerdict:
-    """Return the run that shows where pages are, with `homes`; or the verdict where none does."""
+    """Return the run that shows where pages are, with `homes`; or the verdict where none counts."""
     runs = evidence.runs_of(PLACING)
     missing = missing_runs(criterion, evidence, runs)
     if missing:
@@ -108,8 +108,8 @@ def _not_in_turn(homes: Sequence[int], nodes: Sequence[int], goal: PlacingGoal) 
 
 
 def _mention_refused_call(judge: Judge) -> Judge:
-    """Return a judge whose failures begin with the call that was refused, where the run printed
-    one."""
+    """Return a judge whose failures begin with a call that was refused, where the last run of
+    PLACING printed one."""
 
     def judged(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         verdict = judge(criterion, evidence)

@@ -80,13 +80,13 @@ def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
 
 
 def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a part's kernel came to its end and was correct in all runs so far."""
+    """Tell whether a part's kernel is sound by the runs so far (soundness.is_sound)."""
     return is_sound(evidence.select_parts(part))
 
 
 def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a kind of run may still change a verdict. One that confirms a rule
-    (Rule.confirmed_by) does so only once the verdict by the rule's other runs is a pass."""
+    """Tell whether a kind of run is due. One that confirms a rule (Rule.confirmed_by) is only once
+    the verdict by the rule's other runs is a pass."""
     confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
     return not confirmed or any(
         _evidence_has(lab, evidence, part, rule.judges, "pass") for rule in confirmed
@@ -94,7 +94,7 @@ def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -
 
 
 def needs_another_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether one more run of a kind may change a verdict, by the rules that read it."""
+    """Tell whether one more run of a kind may change a verdict, by the rules that need it."""
     return any(
         rule.needs_another_run is not None
         and rule.needs_another_run(kind, criterion, evidence_for(lab, criterion, evidence))
@@ -126,8 +126,9 @@ def is_shown(lab: Lab, part: str | None, names: Collection[str]) -> bool:
 
 
 def needs_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether the solution has to run for a part: an evidence criterion failed, or stores were
-    not noted, and it has not run yet. False where the solution itself is graded."""
+    """Tell whether the solution has to run for a part: an evidence criterion about a kernel, whose
+    rule has no control of its own, failed with a value, or stores were not noted, and it has not
+    run yet. False where the solution itself is graded."""
     own = evidence.select_parts(part)
     if evidence.variant == SOLUTION:
         return False

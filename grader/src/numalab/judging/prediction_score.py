@@ -22,7 +22,7 @@ NOTHING_LEFT_OF_SHARE_AT = 0.25  # the difference from which the score of a shar
 
 @dataclass(frozen=True)
 class Interval:
-    """A measured quantity, as an interval. Both ends are equal where there is no noise.
+    """A measured quantity, as an interval. Both ends may be equal.
 
     Attributes:
         is_share: the ends are shares, from 0 to 1; else they are above 0 and finite.

@@ -128,8 +128,8 @@ def erring_rank(ended: Outcome) -> str:
 
 
 def meets_threads_in_mpi(ended: Outcome) -> bool:
-    """Tell whether two threads were inside MPI at once though the program requested a lower
-    level."""
+    """Tell whether two threads were inside MPI at once though the program requested a lower level,
+    by what UCX printed."""
     return _SECOND_THREAD.search(_all(ended)) is not None
 
 

@@ -85,7 +85,7 @@ def _rank_in_each(
     ranks: Sequence[Rank], team: int, topology: Topology, place: _Unit, part: _Unit
 ) -> Reached:
     """Judge a goal of one rank in each place, with one thread on each part of that place. Misplaced
-    are ranks that are missing or too many, and those with a wrong place or wrong threads."""
+    are ranks that are missing or too many, or that are wrong, whichever are more."""
     place_of, part_of = place.unit_of(topology), part.unit_of(topology)
     parts = Counter(unit for _, unit in {(part_of[pu], place_of[pu]) for pu in place_of})
     wrong: dict[int, str] = {}  # by rank, what is wrong with it, as a sentence

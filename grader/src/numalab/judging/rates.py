@@ -45,7 +45,8 @@ class ReferenceShare:
     Attributes:
         median: the share (about 0 to 1); None where it would be above MAX_SHARE: it is not known.
         low, high: the ends of the interval that holds the median of endlessly many replicates with
-            TimedRates.confidence; an end is None where it is not bounded or above MAX_SHARE.
+            TimedRates.confidence; an end is None where it is not bounded or above MAX_SHARE, both
+            are where the median is.
         replicates: the number of replicates in which the probe ran.
     """
 
@@ -107,7 +108,7 @@ class RoleRate:
         elapsed_s: the time of a replicate's best repetition.
         gb_per_s: bytes moved between cores and memory over elapsed_s, in GB/s; None where the
             driver counts none, or the record is older than the count.
-        reference_share: the share of the reference loop's speed; None where no probe ran.
+        reference_share: the share of the reference loop's speed; None: no probe ran, or it is that.
     """
 
     role: str
@@ -128,7 +129,7 @@ class RoleRate:
 
 @dataclass(frozen=True)
 class TimedRates:
-    """Times and rates of all roles that one criterion compares.
+    """Times and rates of the roles that one criterion compares, and of the probe if it ran.
 
     Attributes:
         part: the kernel; None in a lab of one kernel.

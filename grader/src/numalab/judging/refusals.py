@@ -1,6 +1,6 @@
 """Which criteria can't be judged on a machine that refuses a system call or a file.
 
-Pure functions over a machine's record, to which describe_node writes the result of each call.
+Pure functions over a machine's record, which has what describe_node was refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Loss:
 
     Attributes:
         probe: the call's name in the machine's record.
-        serves: what numalab uses it for, as a clause.
+        serves: what numalab uses it for, or what is lost with it, as a clause.
         loses: tells whether a criterion of a lab can't be judged without it.
     """
 

@@ -1,13 +1,13 @@
-"""The registry of rules: how a criterion is judged, what that reads and what it needs.
+"""The registry of rules: how a criterion is judged, and what that needs.
 
 A rule is declared where its function is:
 
     @Rule("released", runs=(MEMORY,))
     def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict: ...
 
-Planner, judge, doctor and reports ask the registry; a rule's name stands in its own file only. Its
-oral question is registered under it (principles.py); pictures go by the kinds of run that a rule
-reads. rules.py imports every module of rules, so that the registry is complete.
+Planner, judge, doctor and reports ask the registry. A rule's oral question is registered under its
+name (principles.py); pictures go by the kinds of run that it needs. rules.py imports every
+module of rules, so that the registry is complete.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Rule:
     Attributes:
         name: the rule's name in lab.toml.
         kind: the kind of its criteria.
-        runs: kinds of run whose records it reads.
+        runs: kinds of run that its criteria need.
         confirmed_by: the one of `runs` that is made only once the verdict by the others is a pass;
             None: all are made.
         needs: system calls and files that a machine must allow, by their names in a node's record,
@@ -50,7 +50,7 @@ class Rule:
         subject: what is judged: the student's kernel; a file under which numalab's own programs
             run; or answers in a file, which need no run of a kernel.
         has_own_control: its runs take turns with the reference solution's, by a plan of its own;
-            else the solution runs once, after a criterion has failed.
+            else the solution runs once, after a criterion of evidence has failed.
         judge_machine: returns a verdict where the machine's record alone decides, before any run;
             None where it does not. Its last argument tells whether the machine is a virtual one.
         refuse_file: returns a verdict where the file that a criterion is about can't be used,
@@ -99,14 +99,14 @@ class Rule:
         return filter(self.judges, lab.criteria_of(part))
 
 
-_registered: dict[str, Rule] = {}  # by name; rules.py has all of them
+_registered: dict[str, Rule] = {}  # by name
 
 
 def take_run(
     find: Callable[[Criterion, Evidence], Run | CriterionVerdict],
 ) -> Callable[[Callable[[Criterion, Evidence, Run], CriterionVerdict]], Judge]:
     """Return a decorator that passes the run that `find` returns to a judge. Where `find` returns a
-    verdict instead, since no run shows anything, that is the judge's."""
+    verdict instead, that is the judge's."""
 
     def take(judge: Callable[[Criterion, Evidence, Run], CriterionVerdict]) -> Judge:
         def judge_run(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:

@@ -33,7 +33,7 @@ MODULES = (
     correctness_rules, cpuset_rules, memory_rules, message_rules, model_rules, mpi_rules,
     page_rules, placing_rules, store_rules, thread_rules, timing_rules, work_rules,
 )  # fmt: skip
-lab_modules.load_all()  # and so does each module of a lab
+lab_modules.load_all()  # and so do modules of labs
 
 
 def rules() -> Iterable[Rule]:
@@ -47,7 +47,7 @@ def rule_of(criterion: Criterion) -> Rule:
 
 
 def reads(criterion: Criterion, *kinds: Kind[Any]) -> bool:
-    """Tell whether a criterion is judged by records of one of the kinds of run."""
+    """Tell whether a criterion needs one of the kinds of run."""
     return any(kind in rule_of(criterion).runs for kind in kinds)
 
 
@@ -63,7 +63,7 @@ def judges_answers(criterion: Criterion) -> bool:
 
 
 def is_local_only(criterion: Criterion) -> bool:
-    """Tell whether all runs that a criterion is judged by are made on this machine only; false
+    """Tell whether all kinds of run that a criterion needs are made on this machine only; false
     where it needs none."""
     runs = rule_of(criterion).runs
     return bool(runs) and all(kind.is_local_only for kind in runs)

@@ -64,8 +64,8 @@ def list_mistakes(
     mistaken: Sequence[Question],
     mistake: Callable[[Question, Answer], str | None],
 ) -> str:
-    """Return the questions with wrong answers in words, and the known mistakes; never the correct
-    answers.
+    """Return the first questions with wrong answers in words, with the known mistakes, and how many
+    more there are; never the correct answers.
 
     Args:
         mistake: returns which known mistake leads to an answer, or None.

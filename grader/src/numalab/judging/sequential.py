@@ -47,8 +47,8 @@ machine as it was.
 **Interval.** The median ratio is above x wherever E counted with the signs "ratio > x" reaches
 1/alpha. The ratios that are rejected on neither side are an interval for the median that holds for
 all numbers of replicates at once (Howard and Ramdas), with error at most alpha on each side. It is
-made of the same e-values, so it excludes the ratio that a pass requires as soon as, and only when,
-the claim is decided at the interval's own level.
+made of the same e-values: where each sign is that of the ratio, it excludes the ratio that a pass
+requires as soon as, and only when, the claim is decided at the interval's own level.
 
 **Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from the limit: 5, 8
 and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes 7, 9 and
@@ -110,8 +110,7 @@ def log_e_value(wins: int, count: int) -> float:
 def e_value(wins: int, count: int) -> float:
     """Return the evidence that a win has probability above 1/2, by wins among count signs.
 
-    Infinite where no floating-point number is so large (from 1030 signs that agree on). Raises
-    ValueError as log_e_value does.
+    Infinite where no floating-point number is so large. Raises ValueError as log_e_value does.
     """
     log = log_e_value(wins, count)
     return math.exp(log) if log < _LARGEST_LOG else math.inf
@@ -202,9 +201,7 @@ def decide_stepwise(
     Args:
         signs: whether each replicate is a win; None: that can't be known, and the count begins
             anew.
-        losses: whether each replicate is a loss; None: each that is no win.
-
-    Raises ValueError where there are not as many losses as signs.
+        losses: whether each replicate is a loss, as many as signs; None: each that is no win.
     """
     against = [not sign for sign in signs] if losses is None else losses
     count = wins = lost = 0

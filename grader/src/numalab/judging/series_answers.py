@@ -1,4 +1,4 @@
-"""A kernel's answers to the series that a driver drew, counted by kind. Pure functions."""
+"""A kernel's answers to the series that a driver drew, counted by kind."""
 
 from __future__ import annotations
 

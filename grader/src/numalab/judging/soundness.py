@@ -21,18 +21,18 @@ KERNEL_RUNS = tuple(kind for kind in OBSERVED_KINDS if kind.counts_for_soundness
 
 
 def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
-    """Return the runs that observe the kernel beyond its results."""
+    """Return the runs, besides checks and timed ones, that count for the kernel's soundness."""
     return tuple(run for kind in KERNEL_RUNS for run in evidence.runs_of(kind))
 
 
 def node_refuses_tracing(evidence: Evidence) -> bool:
-    """Tell whether this machine lets no worker be traced: it refused the solution's, too."""
+    """Tell whether this machine lets no worker be traced: it refused the solution's."""
     return any(run.outcome.status == "untraceable" for run in evidence.runs_of(TRACE, SOLUTION))
 
 
 def outcomes(evidence: Evidence) -> Iterator[Outcome]:
-    """Yield how each run of the kernel ended. Left out are replicates in which it met the time
-    limit, and runs that could not be traced where node_refuses_tracing."""
+    """Yield how checks, evidence_runs and timed runs of the kernel ended. Left out are replicates
+    in which it met the time limit, and runs that could not be traced where node_refuses_tracing."""
     blameless = "untraceable" if node_refuses_tracing(evidence) else None
     yield from (check.outcome for check in evidence.runs_of(CHECK))
     yield from (run.outcome for run in evidence_runs(evidence) if run.outcome.status != blameless)
@@ -42,8 +42,8 @@ def outcomes(evidence: Evidence) -> Iterator[Outcome]:
 
 
 def timed_out(replicate: TimedRound) -> bool:
-    """Tell whether the submission met the time limit while it was timed. Since it came to its end
-    in every smaller run, it is slow and need not be incorrect."""
+    """Tell whether the submission met the time limit while it was timed: it is slow, and need not
+    be incorrect."""
     return (
         SUBMISSION in replicate.roles and replicate.roles[SUBMISSION].outcome.status == "timed_out"
     )
@@ -54,8 +54,8 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
 
 
 def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
-    """Yield the results of each run of the kernel, the problem size n, and the number of ranks;
-    None of either: the run has none."""
+    """Yield the results of checks, evidence_runs and timed runs of the kernel, the problem size n,
+    and the number of ranks; None of either: it is not told."""
     for kind in (CHECK, *KERNEL_RUNS):
         for run in evidence.runs_of(kind):
             yield from run.all_results
@@ -76,8 +76,8 @@ def has_mistake(results: Results) -> bool:
 
 
 def is_sound(evidence: Evidence) -> bool:
-    """Tell whether the kernel was built, came to its end in each run so far, and each result was
-    correct."""
+    """Tell whether the kernel was built, the monitor lasted, and none of `outcomes` and
+    `all_results` so far is bad."""
     return (
         evidence.build.status == "ok"
         and evidence.monitor_lost is None
@@ -169,7 +169,7 @@ def missing_runs(
     criterion: Criterion, evidence: Evidence, runs: Sequence[KernelRun]
 ) -> CriterionVerdict | None:
     """Return the verdict where runs that a criterion needs are missing or ended early; or None.
-    What is missing is explained by any other run of the kernel that ended early."""
+    What is missing is explained by the first of `outcomes` that ended early."""
     bad = first_bad(run.outcome for run in runs)
     if bad is not None and bad.status == "untraceable" and node_refuses_tracing(evidence):
         return verdict_on(criterion, "not_gradable", "not_visible_here", NOT_TRACED)

@@ -76,8 +76,8 @@ def _overrun_text(threads: int, overrun: Overrun) -> str:
 
 
 def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
-    """Return the verdict, where it is on a crash in the run that notes stores while all checks came
-    to their end, with the number of threads and the most common cause added."""
+    """Return the verdict; where it is on a crash, a run that notes stores ended early and all
+    checks came to their end, with the number of threads and the most common cause added."""
     run = next((run for run in evidence.runs_of(STORES) if not run.outcome.ok), None)
     checks = evidence.runs_of(CHECK)
     came_through = checks and all(check.outcome.ok for check in checks)
@@ -88,8 +88,8 @@ def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionV
 
 
 def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
-    """Return for each timed run of the submission what slots reported after the last repetition,
-    and the number of keys that were counted."""
+    """Return for each timed run of the submission, where slots was asked after the last repetition,
+    what it reported, and the number of keys that were counted."""
     return [
         (role.slots, replicate.n)
         for replicate in evidence.runs_of(TIMED_ROUND)
@@ -111,8 +111,8 @@ def _idle(run: Stores) -> str | None:
 
 
 def _worst_line(run: Stores) -> str:
-    """Return a sentence on the line that is shared most, with a space before it; empty: not
-    known."""
+    """Return a sentence on the line that is shared most, of those that were written most, with a
+    space before it; empty: none of these is shared."""
     shared = [line for line in run.most_written if len(line.thread_stores) > 1]
     if not shared:
         return ""
@@ -126,8 +126,9 @@ def _worst_line(run: Stores) -> str:
 @Rule("no_shared_lines", runs=(STORES,))
 @take_run(_noted)
 def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
-    """Measure the stores per key that go to a cache line which another thread writes more often.
-    Where timed runs have more keys counted in such lines, these count."""
+    """Measure the stores per key to cache lines that several threads write, without those of the
+    thread that writes a line most. Where timed runs have more keys counted in such lines, and more
+    than is allowed, these count."""
     idle = _idle(run)
     if idle is not None:
         return verdict_on(criterion, "fail", "missed", idle)
@@ -166,7 +167,7 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> Cr
 
 
 def _untrue(run: Stores) -> str | None:
-    """Return a sentence on a report of slots that can't be true, or None."""
+    """Return a sentence on what is wrong with a report of slots, or None."""
     slots, threads = run.slots, run.threads
     if slots.count < threads:
         return (
@@ -223,8 +224,9 @@ def _team_slots_fault(run: Stores) -> str | None:
 
 
 def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
-    """Return the failure where the kernel goes wrong with some number of threads, in the memory
-    that it writes or in what it counts; or None. run: one that notes stores."""
+    """Return the verdict where the kernel goes wrong with some number of threads, in the memory
+    that it writes or in what it counts, or ends early with another number; or None. run: one that
+    notes stores."""
 
     def failed(why: str) -> CriterionVerdict:
         return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")

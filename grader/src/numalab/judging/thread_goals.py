@@ -26,7 +26,7 @@ CLOSE_THREADS = 4
 
 def team_of(goal: str, node: Json) -> int:
     """Return the number of threads that a goal is for: one per NUMA node, package, core or required
-    core; of threads that are to be close CLOSE_THREADS, or as many as a package has cores."""
+    core; of threads that are to be close CLOSE_THREADS, but no more than any package has cores."""
     topology = topology_of_node(node)
     if goal == "spread":
         return len(set(topology.numa_node.values()))
@@ -54,8 +54,8 @@ class _Units:
 
 
 def _units(goal: str, team: int, topology: Topology) -> _Units:
-    """Return the units of a goal. Threads are close on one NUMA node if one has cores for the whole
-    team, else on one package."""
+    """Return the units of a goal. For `close` they are NUMA nodes if one has cores for the whole
+    team, else packages."""
     if goal == "full":
         return _Units(topology.core, "core", "cores")
     room = max(topology.cores_in(topology.numa_node).values())

@@ -125,9 +125,9 @@ class TimingAccount:
         return interval(self.side.margins, self.state.thresholds, self.side.cut)
 
     def json_data(self) -> dict[str, Any]:
-        """Return the JSON of a result. Lists have an entry per replicate; signs, missed and the
-        e-values end with the decision. A sign is null where the submission was stopped too early to
-        know it."""
+        """Return the JSON of a result. margins and cut have an entry per replicate; signs, missed
+        and the e-values end with the decision. A sign is null where the submission was stopped too
+        early to know it."""
         state = self.state
         decisions = state.decisions
         return {
@@ -205,9 +205,8 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
     Args:
         evidence: that of the machine on which times are taken.
 
-    Left out are criteria without a replicate that is complete or met the time limit, and those of a
-    kernel that is not sound, whose times mean nothing. Raises NumalabError where records contradict
-    each other.
+    Left out are criteria without a replicate that is complete or met the time limit, and those that
+    failed of a kernel that is not sound, unless launches are compared: its times mean nothing.
     """
     verdicts = {
         verdict_here.name: verdict_here

@@ -10,8 +10,8 @@ solution's place where `at_least_of_lightspeed` is required.
 interrupted leaves the criterion undecided, and one that numalab made fail is an error; a kernel
 that is not sound fails it, unless launches are compared; an interrupted grading leaves it
 undecided; what kept numalab from timing is an error; a submission that met its time limit fails it
-as too slow; wrong results of a probe that is the reference are an error; another process that did
-not come to its end fails it where the submission is to blame, else it is an error.
+as too slow; wrong results of a probe that is the reference are an error; a process that did not
+come to its end fails it where the submission is to blame, else it is an error.
 
 **With times** the first rule of `_RULES_IN_ORDER` that has a verdict gives it:
 
@@ -33,8 +33,8 @@ too_slow | |
 not_decided | |
 | `_unstable` | the effect, that the control meets the claim, and that the submission is less \
 steady | fail unstable | 1/e_to_fail |
-| `_cut_too_early` | nothing: repetitions were stopped before their sign was known | inconclusive \
-cut_too_early | |
+| `_cut_too_early` | too little: repetitions were stopped before their sign was known | \
+inconclusive cut_too_early | |
 | `_not_decided` | too little | inconclusive too_noisy, not_decided | |
 
 Where the machine paused again and again, a verdict too_noisy or not_decided becomes node_paused.
@@ -52,7 +52,7 @@ it.
 
 *Plausible* is a speed that the work allows on any machine by the bytes or operations that it takes
 (plausible_up_to in lab.toml). What is faster earns no points before an instructor has seen how it
-is done; results, messages and memory were checked in the same runs, so it need not be a trick.
+is done; results were checked in the same runs, so it need not be a trick.
 
 *The time budget* is for processes that take as long as the solution's. What the submission's take
 beyond that, to start and for all requests beside repetitions, is accounted for separately

@@ -5,7 +5,8 @@ Four quantities of each replicate decide it, by the limits of the claim (timing_
 
 | quantity | definition | what it decides |
 |-|-|-|
-| margin | passes_below_s / submission's best repetition | *won* above 1: it speaks for the claim |
+| margin | passes_below_s / submission's best repetition | *won* above 1, if not taken again: it \
+speaks for the claim |
 | missed | best repetition >= limit_s | *lost*: it speaks against the claim |
 | effect | starting code >= LEAST_HANDOUT_RATIO x solution | the machine shows a speedup at all |
 | unsteady | distance from the limit > UNSTEADY_RATIO x distance of control and solution | the \
@@ -166,7 +167,7 @@ class TimingState(ClaimSide):
         unsteady: whether the submission is unsteady (UNSTEADY_RATIO), by the same replicates.
         outcome: what is decided; None: nothing yet.
         needed: the number of replicates that decided the outcome; 0: nothing is decided yet.
-        floor: the side on which a submission is too fast; None where the claim has none.
+        floor: the side on which a submission is too fast; None: there is none.
     """
 
     cut: tuple[bool, ...]
@@ -415,13 +416,12 @@ def control_role(replicate: TimedRound) -> str:
 
 def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
     """Return what replicates took of the time budget. evidence: has those that were taken for one
-    criterion; records of older versions that have no such times are left out."""
+    criterion; those without such times are left out."""
     effort = effort_for(evidence.size, evidence.quick)
     both = [
         (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])
         for replicate in complete(evidence, (SUBMISSION,))
-        if replicate.taken_s  # older records do not have it
-        and replicate.elapsed_s.get(control_role(replicate))
+        if replicate.taken_s and replicate.elapsed_s.get(control_role(replicate))
     ]
     return TimeBudgetUse(
         replicates=len(both),
@@ -435,8 +435,8 @@ def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
 
 def cut_s(criteria: Sequence[Criterion], evidence: Evidence) -> float | None:
     """Return the seconds after which a repetition of the submission need not be waited for; None
-    where it was not far too slow for each criterion in all replicates. criteria: all that are
-    decided by these replicates."""
+    where no replicate shows it, or it was not far too slow for each criterion in all of them.
+    criteria: all that are decided by these replicates."""
     longest = 0.0
     for criterion in criteria:
         replicates = _known(criterion, complete(evidence, claim_of(criterion).roles(criterion)))

@@ -159,7 +159,7 @@ class CriterionVerdict:
         points: the points that it earns, of max_points; with a score it may be a share of them.
         value: what was measured, in `unit`; None where nothing was.
         at_least, at_most: the bounds of the value, as lab.toml declares them; None: no bound.
-        interval: of a ratio of times; an end is None where the replicates do not bound it.
+        interval: of a value that times give; an end is None where the replicates do not bound it.
         confidence: that of the interval (0 to 1).
         where: "here", or a virtual machine's name.
         began_in: the function of the contract in which the kernel went wrong; where that is not
@@ -171,7 +171,7 @@ class CriterionVerdict:
         withheld_status: the status of what they also need; None where nothing is withheld.
         withheld_points: the points that it would earn.
 
-    Raises ValueError where CAUSES does not have the cause for the status.
+    Raises KeyError for a cause that CAUSES lacks, ValueError for one that is not of the status.
     """
 
     name: str
@@ -284,7 +284,7 @@ class Verdict:
         earns_with: by name of a criterion, the other one that has to pass for its points.
         unchanged: all that was handed in is the starting code, which earns nothing.
 
-    The points of criteria always are what earns_with and unchanged leave of them.
+    Where there is either, the points of criteria are what earns_with and unchanged leave of them.
     """
 
     lab: str
@@ -320,7 +320,7 @@ class Verdict:
 
     @property
     def points_if_changed(self) -> float:
-        """The points that the same verdicts earn for code that is not the starting code."""
+        """The points that the verdicts earn, by earns_with, for code that is not starting code."""
         own = tuple(criterion.restore_points() for criterion in self.criteria)
         return replace(self, criteria=own, unchanged=False).points
 
@@ -410,8 +410,9 @@ class Verdict:
 
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
-    """Return the verdict that json_data gave; further keys, such as those of timing, are ignored.
-    Raises KeyError where a key is missing or a cause unknown, ValueError as CriterionVerdict."""
+    """Return the verdict that json_data gave, without earns_with, whose effect is in the points;
+    further keys, such as those of timing, are ignored. Raises KeyError where a key is missing or a
+    cause unknown, ValueError as CriterionVerdict, and other errors for values of other types."""
     return Verdict(
         lab=data["lab"],
         language=data["language"],
@@ -466,7 +467,7 @@ def verdict_on(
         score: the share of the points that it earns when it passes (0 to 1).
         more: further fields of the verdict, such as value and unit.
 
-    Raises ValueError as CriterionVerdict does.
+    Raises as CriterionVerdict does.
     """
     return CriterionVerdict(
         name=criterion.name,

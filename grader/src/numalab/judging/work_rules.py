@@ -105,7 +105,8 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
       gives that thread less. So a run is uneven only where the share would be too small even if
       each thread had worked while it was kept from its core.
     - A thread that spins while it waits has CPU time. So a team that takes far more CPU time than
-      one thread, compared with the solution's team, fails as busy waiting.
+      one thread, compared with the solution's team, fails as busy waiting, and of the value only
+      the part counts that is work.
     """
     if evidence.node["cores"] < 2:
         return verdict_on(
@@ -171,8 +172,8 @@ def _judge_activity(
     criterion: Criterion, evidence: Evidence, even: CriterionVerdict
 ) -> CriterionVerdict:
     """Return the verdict on a team that is even by CPU time: `even`, unless more than half of the
-    runs show a thread that is busy and for much of that time does not use the arrays. A single such
-    run leaves the criterion undecided."""
+    runs show a thread that is busy and for much of that time does not use the arrays. A single run
+    that shows it, and no other, leaves the criterion undecided."""
     runs = [run for run in evidence.runs_of(ACTIVE_THREADS) if run.outcome.ok and run.moments]
     waiters = [waiter for waiter in map(spinning_thread, runs) if waiter is not None]
     if 2 * len(waiters) <= len(runs):

@@ -1,6 +1,6 @@
-"""Modelled times: what a placement would take on another machine by that machine's published rates;
-never timed, never graded.
+"""Modelled times: what a placement would take by the rates of a machine's parts; never graded.
 
-Imported by `commands` (a machine's page), `explore` (rates of pairs of NUMA nodes), `grading`
-(modelled times beside a verdict) and `reports` (their tables).
+Imported by `commands` (a machine's page), `explore` (to hold the model against measurements),
+`grading` (modelled times beside a verdict) and `reports` (their tables), and by lab 05's
+experiments.
 """

@@ -1,5 +1,5 @@
 """Modelled speedups: what the placement of a kernel or a launch would gain on a machine on which
-only the places of threads and pages were observed.
+at most the places of threads and pages were observed.
 
 A criterion of time compares a program with a baseline. Where no times are taken, as on a virtual
 machine, the same two are compared by modelled times (times.py), with all cores of the machine that
@@ -138,11 +138,11 @@ def modelled_speedups(
 
     Args:
         evidence: taken on the machine, or on a virtual machine that has its structure.
-        machine: as large as the virtual machine was; its `scaled_from` is the whole machine.
+        machine: as large as the virtual machine was; `scaled_from` is the whole one, if larger.
         slow: the lab's slow launches, by their paths in lab.toml.
 
-    Empty where the evidence has no run to model. Raises NumalabError where records contradict each
-    other or the machine, and BadPolicy where a slow launch has no meaning on the whole machine.
+    Empty where there is nothing to model. Raises NumalabError where records contradict each other
+    or the machine, and BadPolicy where a slow launch has no meaning on the whole machine.
     """
     evidence = evidence.select_parts(criterion.part)
     if criterion.slow is not None:
@@ -164,15 +164,15 @@ def extrapolate(
     """Return what can be modelled on a machine without evidence, from a touch map of another one.
 
     For labs on first touch only: each thread of the map stands for an equal share of the machine's
-    cores, and a page is on the NUMA node of the thread that wrote it.
+    cores, or, where not all threads work, for one of these, and a page is on the NUMA node of the
+    core that stands for the thread that wrote it.
 
     Args:
         evidence: that of the other machine.
         where: the other machine, in words.
         machine: the whole machine, which is not scaled down.
 
-    Empty where the evidence has no tracing, or lab.toml no bytes_moved. Raises NumalabError where
-    records contradict each other.
+    Empty where there is nothing to model. Raises NumalabError where records contradict each other.
     """
     evidence = evidence.select_parts(criterion.part)
     traces = [trace for trace in evidence.runs_of(TRACE) if trace.arrays]
@@ -251,8 +251,8 @@ def _pages(
 def _placements(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each placement file and runtime; the criterion's own file, or the one
-    that is timed, comes first."""
+    """Yield a speedup for each run of a whole team under a placement file that came to its end;
+    those of the criterion's own file, or of the one that is timed, come first."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
     for run in sorted(evidence.runs_of(BINDING), key=lambda run: run.file != first):
@@ -274,7 +274,8 @@ def _placements(
 def _launches(
     criterion: Criterion, evidence: Evidence, machine: Machine, slow: Policy
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each launch file over the slow launch."""
+    """Yield a speedup over the slow launch for each run under a launch file that came to its end;
+    of a criterion with a file for that one only."""
     assert criterion.slow is not None
     whole = machine.scaled_from or machine
     for run in evidence.runs_of(RANKS):
@@ -337,7 +338,7 @@ def page_traffic(
         bytes_moved: by array, the bytes that the loop moves for each byte of it.
 
     Pages that no thread uses, or that are on no NUMA node, move nothing. Raises NumalabError where
-    uses and placement are not of the same pages, and as seats does.
+    uses lack an array of the placement or have more or fewer of its pages, and as seats does.
     """
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
@@ -356,7 +357,7 @@ def page_traffic(
             raise NumalabError(
                 f"tracings and placement are not of the same pages of {array}; grade again"
             )
-        # Arrays are equally long, and the observed pages of each stand for all of its pages.
+        # The observed pages of each array stand for all of its pages.
         weight = bytes_moved.get(array, 0.0) * sample.pages / max(1, sample.count)
         users = [
             frozenset(core for use in page if (core := core_of(use)) is not None)
@@ -372,13 +373,14 @@ def page_traffic(
 
 
 def _is_shared(pages: Sequence[frozenset[int]]) -> bool:
-    """Tell whether several threads use most of the pages."""
+    """Tell whether most of the pages have several users."""
     return sum(len(users) > 1 for users in pages) > MIN_SHARED_PAGES * len(pages)
 
 
 def _dominant_node(placement: Placement, bytes_moved: Mapping[str, float]) -> DominantNode | None:
-    """Return the NUMA node with the largest share of the pages of any array, if that share is at
-    least MIN_DOMINANT_SHARE, else None; of equal shares the first array's."""
+    """Return the NUMA node with the largest share of the pages of any array in bytes_moved; of
+    equal shares the first array's. None where it is below MIN_DOMINANT_SHARE, or is of pages on no
+    NUMA node."""
     largest = []
     for array, homes in (placement.residency or {}).items():
         if array in bytes_moved and homes:
@@ -516,7 +518,8 @@ class _TeamCores:
 
     def page_cores(self, threads: Sequence[frozenset[int] | set[int]]) -> list[tuple[int, ...]]:
         """Return the cores of each page of an array, in order. threads: the threads of each page.
-        A thread's pages are dealt out in order over the cores that it stands for."""
+        A thread's pages are dealt out in order over the cores that it stands for; where one thread
+        has all pages, or not is_filled, they go to the first of these."""
         pages = Counter(t for page in threads for t in page if 0 <= t < self._team)
         is_dealt = self._is_filled and len(pages) > 1
         so_far: Counter[int] = Counter()

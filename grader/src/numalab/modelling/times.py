@@ -18,7 +18,7 @@ from numalab.machines.machine import Machine
 from numalab.machines.rates import DISTANCE_RESOURCES, PublishedRate, Resource, known_rate
 from numalab.modelling.traffic import MemoryTraffic, node_of_core
 
-# Parts whose times differ by less than this share are the bottleneck together.
+# Parts whose times are at most this share below the longest are the bottleneck together.
 SAME_TIME = 0.02
 
 
@@ -114,8 +114,8 @@ class Modelled:
 
 
 def why_not(machine: Machine, traffic: MemoryTraffic | None = None) -> str | None:
-    """Return why no time can be modelled on a machine, or for one traffic there, as a sentence;
-    None where it can.
+    """Return which missing rate prevents a modelled time on a machine, or for one traffic there, as
+    a sentence; None where none does.
 
     A controller without a known rate can't be left out as a link can: the less the others had to
     do, the faster the whole would seem.

@@ -58,9 +58,9 @@ def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ..
     Args:
         threads: the PUs on which each thread may run.
 
-    A thread that may run on several cores gets the one with the fewest other threads, of those the
-    one whose NUMA node has the fewest, as a scheduler balances them. Raises NumalabError for a PU
-    that the machine does not have, and for a thread without any.
+    Threads that may run on few cores come first. Each gets the core with the fewest threads so far,
+    of those one whose NUMA node has the fewest, much as a scheduler balances them. Raises
+    NumalabError for a PU that the machine does not have, and for a thread without any.
     """
     table, nodes = machine.pu_table, node_of_core(machine)
     choices = []

@@ -1,4 +1,4 @@
-"""Material for instructors, made from the files of a lab: lesson notes, exams, oral exams.
+"""Material for instructors: a lab's lesson notes with exam questions, and oral exams.
 
 Imported by `commands` alone: notes, viva.
 """

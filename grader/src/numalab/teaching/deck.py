@@ -39,7 +39,7 @@ class Slide:
 
     @cached_property
     def title(self) -> str:
-        """The first heading; empty where the slide has none."""
+        """The first heading of level 1 or 2; empty where the slide has none."""
         heading = re.search(r"^#{1,2} (.+)$", self.text, re.MULTILINE)
         return heading[1] if heading else ""
 

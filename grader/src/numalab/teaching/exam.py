@@ -75,8 +75,8 @@ def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
 
 
 def code_of(installation: Installation, lab: Lab, language: Language, mistake: KnownMistake) -> str:
-    """Return the code with a mistake as a listing in Markdown; empty where it is too long for an
-    exam, not in UTF-8, or not in that language. Raises OSError where a file can't be read."""
+    """Return the code with a mistake as a listing in Markdown; empty: there is none, it is too long
+    for an exam, not in UTF-8 or not in that language. Raises OSError where a file can't be read."""
     try:
         if mistake.folder is not None:
             lines = _file_lines(mistake.folder)
@@ -208,7 +208,7 @@ def report_questions(
 
 
 def path_of(mistake: KnownMistake, language: Language, installation: Installation) -> Path:
-    """Return where a mistake's file or folder is, from the installation's folder; one of another
+    """Return the path of a mistake's file or folder as messages show it; of the file of another
     language where it has none in this."""
     if mistake.folder is not None:
         return installation.shown(mistake.folder)

@@ -1,5 +1,5 @@
 """Reading a lab's handout: what is to be learnt, the steps, and the questions at its end. Pure
-functions. The parts that a README.md must have are tested (tests/test_style.py)."""
+functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SOURCES = re.compile(r"^\*Sources?:\*", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Handout:
-    """The parts of a handout, in Markdown, each on one line but for steps with listings.
+    """The parts of a handout, in Markdown, each on one line but for steps.
 
     Attributes:
         goals, needs, effect: what students will be able to do, what they need, and the effect to

@@ -1,6 +1,6 @@
 """An instructor's notes on a lab, as one text in Markdown: a lesson plan, the mistakes of students
-and what numalab reports of them, hints, answers, and exam questions. All of it comes from the files
-of the lab, its solution and its deck, so that it is never older than they are."""
+and what numalab reports of them, hints, answers, and exam questions. It is made from the files of
+the lab, its solution and its deck."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SHORTEST_SAYS = 10  # characters of a quotation from a report that is worth show
 
 @dataclass(frozen=True)
 class Material:
-    """All that the notes on a lab are made from.
+    """What the notes on a lab are made from.
 
     Attributes:
         answers: those in the solution's text, in Markdown; empty: it has none.
-        prompt: what students explain in three sentences; empty where there is no notebook.
+        prompt: what students explain in three sentences; empty where no notebook asks.
         deck: the lecture's slides; None where there is no lecture.
-        paths: the mistakes' files, by the mistake's name.
+        paths: the mistakes' files or folders, by the mistake's name.
         published: published figures, by the prediction's name.
         quiz: the notebook's questions, by name.
         exam_questions: the quiz and those that the seed draws.
@@ -63,8 +63,8 @@ def _text(path: Path) -> str:
 
 
 def gather(installation: Installation, lab: Lab, language: Language, seed: str) -> Material:
-    """Read all that the notes on a lab are made from. Raises NumalabError where a file of numalab's
-    is missing or wrong, and UserError where a notebook or a deck can't be read."""
+    """Read what the notes on a lab are made from. Raises NumalabError where a file of numalab's
+    is missing or wrong, and UserError where a notebook can't be read or a deck has no settings."""
     readme = installation.lab_folder(lab.name) / "README.md"
     slides = installation.root / "slides" / f"{lab.name}.md"
     notebook = given_notebook(installation, lab.name)
@@ -257,8 +257,8 @@ def _criterion_mistakes(
 
 
 def _report_words(mistake: KnownMistake, language: str) -> str:
-    """Return what the report says of a mistake and, where it is always the same, the cause; the
-    words of the report are quoted if they are long enough."""
+    """Return in a sentence what the report says of a mistake: its words, what the cause means, or
+    both."""
     says_nothing = mistake.cause in (None, "missed")  # the sentence has the figure, then
     means = "" if mistake.cause is None else CAUSES[mistake.cause].means
     says = mistake.says_in(language).strip()

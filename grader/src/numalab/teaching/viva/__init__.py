@@ -1,4 +1,4 @@
-"""Questions for an oral exam of five minutes, made of a student's own attempts.
+"""Questions for an oral exam of five minutes, by a student's own attempts.
 
 Imported by `commands` alone: viva.
 """

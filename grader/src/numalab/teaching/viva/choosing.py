@@ -40,7 +40,7 @@ def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     ]
 
 
-# Returns all questions of a kind on a lab, the most telling first. Its text is what it draws by.
+# Returns questions of a kind on a lab, those to prefer first. Its text is what it draws by.
 Maker = Callable[[LabStory, str], Sequence[VivaQuestion]]
 MAKERS: Mapping[Kind, Maker] = {
     "change": change_questions,
@@ -70,9 +70,9 @@ def all_questions(
 
 
 def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[VivaQuestion]:
-    """Return `number` questions, or all that there are. One of each kind comes first, on labs and
-    criteria that have no question yet, then further ones on criteria with the fewest. Questions of
-    the labs' notebooks fill up what is missing."""
+    """Return `number` questions, or all that there are. One of each kind comes first, if possible
+    on criteria and labs that have no question yet, then further ones on criteria with the fewest.
+    Questions of the labs' notebooks fill up what is missing."""
     found = all_questions(stories, seed)
     of_labs = [questions for labs in found.values() for questions in labs]
     left = [(place, one) for questions in of_labs for place, one in enumerate(questions)]

@@ -60,7 +60,7 @@ class Known:
 
 
 def _text(path: Path) -> str | None:
-    """Return a file's text, made safe to show; None where there is none, or it is no text."""
+    """Return a file's text, made safe to show; None where it can't be read, or is no text."""
     try:
         return visible_lines(read_plain_text(path, FILE_BYTES, follow_links=False))
     except (FileNotFoundError, NotPlain, UnicodeDecodeError):
@@ -69,13 +69,13 @@ def _text(path: Path) -> str | None:
 
 def handed_files(folder: Path, lab: Lab, language: str) -> dict[str, str]:
     """Return the texts of the files in a folder that are handed in for a lab in a language, by
-    name. Files that are missing or no text are left out."""
+    name. Files that can't be read or are no text are left out."""
     found = ((name, _text(folder / name)) for name in file_names(lab, language))
     return {name: text for name, text in found if text is not None}
 
 
 def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
-    """Return files without comments, blanks and, in kernels, names."""
+    """Return files without comments and blanks, in kernels with numbers for names."""
     kernel = KERNEL_FILES[language]
     return {
         name: tokens_of(text, language)
@@ -179,8 +179,8 @@ def _graded(account: GradeTrace) -> list[Attempt]:
 
 
 def _language(account: GradeTrace, attempts: Sequence[Attempt]) -> str | None:
-    """Return the language of the result that counts, or else of the last attempt's first result;
-    None where nothing was graded."""
+    """Return the language of the result that counts, if the last attempt has it, or else of that
+    attempt's first result; None where nothing was graded."""
     counting = account.row.result
     languages = [result["language"] for result in attempts[-1].results] if attempts else []
     if counting is not None and counting["language"] in languages:
@@ -264,7 +264,7 @@ def gather(
     accounts: Sequence[GradeTrace],
     seed: Seed,
 ) -> list[LabStory]:
-    """Return a student's stories, one for each lab with a graded hand-in.
+    """Return a student's stories, one for each lab of `labs` with a graded hand-in.
 
     Args:
         labs: by name.

@@ -111,7 +111,7 @@ def _larger(story: LabStory, draw: str, nodes: int) -> tuple[str, int] | None:
 
 def _local(story: LabStory, draw: str) -> VivaQuestion | None:
     """Return the question on pages that are local on one machine, or that could not be observed;
-    None: there are none."""
+    None: there is none."""
     observed = next(
         (
             model
@@ -163,8 +163,8 @@ def _carried(story: LabStory, draw: str, observed: CriterionVerdict) -> VivaQues
 
 
 def _unobserved(story: LabStory) -> VivaQuestion | None:
-    """Return the question on what the touch map of one NUMA node shows for several; None where
-    local pages were observed, or there is no such map."""
+    """Return the question on what the touch map of one NUMA node shows for several; None: there is
+    none."""
     hidden, touched = story.last.shown(LOCAL), story.last.shown(TOUCHED)
     if hidden is None or hidden.cause != "too_few_numa_nodes":
         return None
@@ -222,7 +222,7 @@ def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestio
 
 
 def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
-    """Return the question on a file that reaches its goal on several machines; None: it does not.
+    """Return the question on a file that reaches its goal on several machines; None: there is none.
     places: the criterion's verdicts by machine, one or more."""
     first = places[0]
     rule = story.rule(first.name)

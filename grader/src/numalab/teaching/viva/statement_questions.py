@@ -47,8 +47,8 @@ def _criteria_of(story: LabStory, sentence: str) -> list[str]:
 
 
 def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question on the sentence of explanation.txt that says most that a figure can show;
-    of several alike one is drawn. Empty where there is no sentence."""
+    """Return a question on a sentence of explanation.txt, drawn from those on two or more criteria,
+    else from those on one, else from all. Empty where none is long enough."""
     stage = story.last
     sentences = shuffled(f"{draw}: sentence", _sentences(str(stage.result.get("explanation", ""))))
     if not sentences:
@@ -182,7 +182,7 @@ def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
 
 def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question on a wrong answer of a diagnosis or, where all are correct, on how the
-    first was found; empty: there is no diagnosis."""
+    first was found; empty: there are no answers."""
     del draw
     stage = story.last
     data = stage.result.get("diagnosis")

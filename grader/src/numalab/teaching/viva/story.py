@@ -24,8 +24,7 @@ Kind = Literal[
     "subject",
 ]  # fmt: skip
 
-# The kinds in words, in the order in which they are asked: what only this student can answer comes
-# first.
+# The kinds in words, in the order in which the first of each is asked.
 KIND_WORDS: dict[Kind, str] = {
     "change": "a change between two attempts",
     "failure": "what still fails",
@@ -102,7 +101,7 @@ class Stage:
         result: the JSON of the result.
         files: the handed-in texts by name, made safe to show.
         same_as: the text of numalab's that it is the same as, in words; empty: none.
-        touched: what touch maps show, by criterion and array; empty: no record has one.
+        touched: what touch maps show, by criterion and array; empty: not known.
         rates: times and rates, by criterion of time.
         numa_nodes: the number of NUMA nodes, by machine ("here": the one that graded).
     """
@@ -145,7 +144,7 @@ class LabStory:
         language: that of the results that questions are about.
         stages: the attempts, one or more, oldest first.
         mistakes: the lab's known mistakes in that language.
-        machines: names of the gallery's machines, each with its number of NUMA nodes.
+        machines: names of machines of the gallery, each with its number of NUMA nodes.
         questions: those of the lab's notebook.
     """
 
@@ -187,7 +186,7 @@ class LabStory:
         return principle_of(self.rule(name))
 
     def file_of(self, name: str) -> str:
-        """Return the name of the handed-in file that a criterion is about."""
+        """Return the file that lab.toml names for a criterion or its launch, else the kernel's."""
         found = self.criterion(name)
         if found is not None and found.file is not None:
             return found.file.name

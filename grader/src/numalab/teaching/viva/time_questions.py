@@ -28,8 +28,8 @@ _OWNERS = {
 
 
 def _lines(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> tuple[str, ...]:
-    """Return the lines of evidence: the verdict, and the rates of the processes that it
-    compares."""
+    """Return the lines of evidence: the verdict, and the times and rates of the processes that were
+    timed for it."""
     told = []
     for rate in rates.roles:
         line = f"{_OWNERS.get(rate.role, rate.role)}: {duration(rate.elapsed_s.median)}"
@@ -93,7 +93,7 @@ def _both_true(
     story: LabStory, verdict: CriterionVerdict, rates: TimedRates
 ) -> VivaQuestion | None:
     """Return the question on an efficiency that differs much from the share of the reference loop:
-    near the solution and far from what memory can do, or the reverse. None: it does not."""
+    near the solution and far from what memory can do, or the reverse. None: there is none."""
     own, solution = rates.rate_of(SUBMISSION), rates.rate_of(SOLUTION)
     if own is None or solution is None or story.rule(verdict.name) != EFFICIENCY.name:
         return None
@@ -116,8 +116,8 @@ def _both_true(
 
 
 def _middle(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
-    """Return the question on the time below which a speedup passes; None where the criterion is no
-    speedup over starting code, or the figures are missing."""
+    """Return the question on the time up to which a speedup over starting code passes; None: there
+    is none."""
     times = [rates.rate_of(role) for role in (SUBMISSION, HANDOUT, SOLUTION)]
     if story.rule(verdict.name) != SPEEDUP.name or None in times or rates.slow is not None:
         return None

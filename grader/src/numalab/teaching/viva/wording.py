@@ -32,7 +32,7 @@ _DECIDES = re.compile(
 
 
 def value_words(criterion: CriterionVerdict) -> str:
-    """Return a verdict's value in words, with its unit; empty where nothing was measured."""
+    """Return a verdict's value in words; empty where nothing was measured."""
     if criterion.value is None:
         return ""
     value = criterion.value
@@ -42,7 +42,7 @@ def value_words(criterion: CriterionVerdict) -> str:
 
 
 def requirement_words(criterion: CriterionVerdict) -> str:
-    """Return a criterion's bound in words; empty: it has none."""
+    """Return a criterion's bound in words, of two the lower; empty: it has none."""
     if criterion.at_least is not None:
         return f"{criterion.at_least:g} or more"
     if criterion.at_most:
