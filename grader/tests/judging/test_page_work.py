@@ -129,6 +129,17 @@ def test_a_team_of_one_shows_nothing(first_touch: Lab) -> None:
     check_verdict(found, "fail", "missed")
     found = verdicts(whole_team(first_touch, kit_writes_first=True), record)["touched_where_used"]
     check_verdict(found, "fail", "missed")
+    many = invented.Machine(1, 1, 24, in_turn=False)
+    idle = {"users": lambda owner, page: [min(owner, 22)]}  # of 24 threads one, below the bound
+    for is_kits in (False, True):
+        lab = whole_team(first_touch, kit_writes_first=is_kits)
+        record = invented.evidence(many, writer=invented.master_writes, **idle)
+        found = verdicts(lab, record)["touched_where_used"]
+        assert found.status == "fail" and (is_kits or found.value < 0.1)
+        own = {"writer": lambda owner, page: min(owner, 22)}
+        assert verdicts(lab, invented.evidence(many, **own, **idle))[
+            "touched_where_used"
+        ].status == ("pass")
     right = invented.evidence(ONE)
     for is_kits in (False, True):
         lab = whole_team(first_touch, kit_writes_first=is_kits)

@@ -543,6 +543,16 @@ def test_without_clang_races_are_not_graded(lab: Lab) -> None:
     runs = [run for run in right() if run["kind"] != "race"]
     found = judged(lab, session(*runs, race_error="There is no clang."))["race_free"]
     check_verdict(found, "not_gradable", "not_visible_here")
+    # What was found in one kernel is not undone by what can't be tried of another.
+    found = judged(lab, session(*right(), race_error="It can't be built."))["race_free"]
+    assert found.status == "not_gradable"
+    raced = [run for run in right() if run["kind"] != "race"]
+    raced.append(next(run for run in right() if run["kind"] == "race") | {
+        "race": {"accesses": ["kernel.c:3"]}, "searched": None,
+        "outcome": {"status": "exited", "exit_code": 66, "printed_bytes": 0},
+    })  # fmt: skip
+    found = judged(lab, session(*raced, race_error="It can't be built."))["race_free"]
+    assert (found.status, found.cause) == ("fail", "data_race")
 
 
 def test_a_sanitizer_that_the_machine_does_not_bear_is_nobodys_race() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
@@ -29,6 +30,7 @@ from numalab.course.records import Attempt
 from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import UserError
 from numalab.installation import Installation
+from numalab.judging.judge import file_of as judged_file_of
 from numalab.judging.principles import principles
 from numalab.labs.declaration import Lab
 from numalab.labs.seeds import Seed
@@ -493,3 +495,12 @@ def test_a_folder_that_is_no_course_is_told(tmp_path: Path) -> None:
     done = viva(tmp_path / "nowhere", "ada")
     assert isinstance(done.exception, UserError)
     assert "there is no folder" in str(done.exception)
+
+
+def test_the_file_that_is_asked_about_is_the_one_that_is_judged(installation: Installation) -> None:
+    lab = labs_and_variants(installation.root)["02_affinity"]
+    criterion = {c.name: c for c in lab.criteria}
+    story = SimpleNamespace(lab=lab, language="c", criterion=criterion.get)
+    named = {name: LabStory.file_of(story, name) for name in criterion}  # type: ignore[arg-type]
+    assert named == {name: judged_file_of(lab, c, "c") for name, c in criterion.items()}
+    assert named["bandwidth"] == "omp_spread.env" and LabStory.file_of(story, "x") == "kernel.c"  # type: ignore[arg-type]

@@ -106,13 +106,13 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
     """Judge by what ThreadSanitizer found in the kernel."""
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
-    if evidence.race_error is not None:
-        return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in evidence.runs_of(RACE):
         if race.has_race:
             return verdict_on(
                 criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
             )
+    if evidence.race_error is not None:
+        return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in doubtful_races(evidence):
         return _not_searched(criterion, race, evidence)
     if unseen(lab, criterion, [race.part for race in evidence.runs_of(RACE)]):

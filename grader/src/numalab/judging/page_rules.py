@@ -291,7 +291,7 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
                 f"{len(writers)} of {words.count(team, 'thread')}: something in the kernel's file "
                 "sets threads for the whole program, before its functions are called."
             )
-            return judge_value(criterion, len(writers) / team, why, unit="share")
+            return _failure(judge_value(criterion, len(writers) / team, why, unit="share"))
     ratios, _ = _shares(traces)
     using = sum(ratios[thread] >= page_work.LEAST_WORK for thread in range(team))
     if using == team:
@@ -301,7 +301,13 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
         1: f"One thread of {team} does all the work",
     }.get(using, f"{using} of {team} threads do all the work, or nearly so")
     why = f"{does}. Is there a parallel loop, and does it take the threads that the kit asks for?"
-    return judge_value(criterion, using / team, why, unit="share")
+    return _failure(judge_value(criterion, using / team, why, unit="share"))
+
+
+def _failure(verdict: CriterionVerdict) -> CriterionVerdict | None:
+    """Return a verdict if it is a failure: of a large team a thread or two may idle, and what the
+    others do is judged then."""
+    return verdict if verdict.status == "fail" else None
 
 
 def _ways_to_share(evidence: Evidence) -> str:

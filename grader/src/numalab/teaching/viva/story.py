@@ -9,6 +9,7 @@ from typing import Literal
 
 from numalab.course.records import Json
 from numalab.diagnosing.known_mistakes import KnownMistake
+from numalab.judging.judge import file_of
 from numalab.judging.page_rules import touched_where_used
 from numalab.judging.principles import Principle
 from numalab.judging.rates import TimedRates
@@ -186,13 +187,11 @@ class LabStory:
         return principle_of(self.rule(name))
 
     def file_of(self, name: str) -> str:
-        """Return the file that lab.toml names for a criterion or its launch, else the kernel's."""
+        """Return the handed-in file that a criterion is about: the kernel's, if no other."""
         found = self.criterion(name)
-        if found is not None and found.file is not None:
-            return found.file.name
-        if found is not None and found.slow is not None:
-            return self.lab.launch_of(found.part).name
-        return KERNEL_FILES[self.language]
+        if found is None:
+            return KERNEL_FILES[self.language]
+        return file_of(self.lab, found, self.language)
 
 
 def changed_files(earlier: Stage, later: Stage) -> Sequence[str]:
