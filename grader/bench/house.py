@@ -126,8 +126,9 @@ def count_twin_classes(root: Path) -> int:
 
 
 def count_lab_lines(root: Path) -> int:
+    """Count lines of code in the package's modules that serve one lab."""
     package = root / PACKAGE
-    return line_count({path for pattern in OF_ONE_LAB for path in package.glob(pattern)})
+    return sum(map(code_lines, {path for glob in OF_ONE_LAB for path in package.glob(glob)}))
 
 
 def count_package_lines(root: Path) -> int:
@@ -184,7 +185,7 @@ def figures(root: Path) -> dict[str, int]:
     c_folders = ("common", "labs", "solutions", "grader/bench")
     return {
         "literals of rules' names outside their files": count_rule_literals(root),
-        "lines of one lab's own in the package": count_lab_lines(root),
+        "lines of code of one lab's own in the package": count_lab_lines(root),
         "times that the evidence format is written by hand": count_formats(root),
         "places in evidence/ that read a key of a dict": count_parsed_keys(root),
         "places elsewhere that reach into a record": count_reached_keys(root),

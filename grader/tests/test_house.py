@@ -17,13 +17,13 @@ ROOT = find_installation("gnu").root
 # Whoever betters one writes the smaller number. The others have tests of their own: literals
 # judging/test_registry.py, names and twins test_python_names.py and test_c_names.py.
 MOST: dict[Callable[[Path], int], int] = {
-    house.count_lab_lines: 364,
+    house.count_lab_lines: 285,
     house.count_formats: 2,
     house.count_parsed_keys: 17,
     house.count_reached_keys: 0,
     house.count_packages: 31,
     house.count_arrows: 250,
-    house.count_code_lines: 54_310,  # docstrings are wanted, so lines with them may grow
+    house.count_code_lines: 54_530,  # docstrings are wanted, so lines with them may grow
 }
 
 
@@ -63,7 +63,7 @@ def test_each_figure_counts(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert [*house.figures(tmp_path).values()] == [1, 5, 3, 1, 1, 1, 1, 1, 3, 3, 10, 8, 2, 1, 1]
+    assert [*house.figures(tmp_path).values()] == [1, 4, 3, 1, 1, 1, 1, 1, 3, 3, 10, 8, 2, 1, 1]
     (tmp_path / house.PACKAGE / "evidence/format.py").write_text(
         "import msgspec\n\nmsgspec.json.schema(int)\n"
     )

@@ -67,7 +67,7 @@ def test_whole_numbers_have_all_their_digits() -> None:
         "chase",
         0,
         expected_digits="0",
-        found_digits="11936128518282651045",
+        actual_digits="11936128518282651045",
     )
     check_text(explain.mismatch(wrong, "fortran"))
     for path in sorted(ROOT.glob("labs/**/driver.c")):  # who casts loses them

@@ -19,7 +19,7 @@ def _pus_by_node(node: Json) -> dict[int, list[int]]:
 
 
 def usable_numa_nodes(node: Json) -> int:
-    """Return how many NUMA nodes a criterion can use: those on which threads can run and pages can
+    """Return how many NUMA nodes criteria can use: those on which threads can run and pages can
     be; 1 where a PU belongs to none that has memory; node["numa_nodes"] where no memory or no PU is
     listed. node: what describe_node reports."""
     with_memory = {n["numa_node"] for n in node.get("numa_node_list") or () if n["memory_bytes"]}

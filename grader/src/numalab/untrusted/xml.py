@@ -57,7 +57,7 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
 
 def parsed(content: bytes) -> ElementTree.Element:
-    """Return the root element of an XML text, once a process of its own could parse it within
+    """Return the root element of an XML text, after a process of its own has parsed it within
     LIMITS. Raises what parse() raises, Unreadable also where it could not, and OSError, such as
     where no process can be started."""
     with ReaderPool("xml") as readers, tempfile.TemporaryFile() as file:
