@@ -148,7 +148,7 @@ def test_a_lock_whose_holder_can_not_be_written_is_a_users_matter(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(LockFile, "say", full)
-    with pytest.raises(UserError, match=r"can't write to .*lock"), hold_lock(shared / "lock", busy):
+    with pytest.raises(UserError, match=r"/lock"), hold_lock(shared / "lock", busy):
         pass
     assert not is_held(shared / "lock")
 

@@ -105,7 +105,7 @@ def test_a_copy_is_of_a_moment_without_a_change(
 def test_a_copy_that_can_not_be_read_is_told(tmp_path: Path) -> None:
     course = CourseFolder(tmp_path)
     course.gradebook.mkdir(parents=True)
-    with pytest.raises(NumalabError, match=r"can't read .*gradebook"):
+    with pytest.raises(NumalabError, match="gradebook"):
         database._content(course)
 
 

@@ -355,7 +355,7 @@ def test_records_of_what_is_no_attempt_are_not_gone_on_with(course: CourseFolder
     assert work.earlier_records(course, ADA) == [course.attempt(ADA, 1) / "evidence"]
     path = course.attempt(ADA, 1) / "attempt.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"ended_at": "noon"}))
-    with pytest.raises(NumalabError, match=r"attempt\.json is damaged"):
+    with pytest.raises(NumalabError, match=r"attempt\.json"):
         work.earlier_records(course, ADA)
 
 

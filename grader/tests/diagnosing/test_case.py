@@ -129,5 +129,5 @@ def test_the_kernel_of_a_case_has_other_names() -> None:
 def test_a_lab_without_cases_is_told() -> None:
     with pytest.raises(NumalabError, match="has no cases for diagnosis"):
         make_case(KIT, LABS["00_know_your_node"], Seed(7, "a"))
-    with pytest.raises(NumalabError, match="no cases in 'ada' for diagnosis; it has some in c and"):
+    with pytest.raises(NumalabError, match="'ada'"):
         make_case(KIT, LAB, Seed(7, "a"), "ada")

@@ -127,7 +127,7 @@ def test_a_letter_beyond_the_choices_is_refused() -> None:
     first, *others = case.questions
     short = replace(case, questions=(replace(first, choices=first.choices[:3]), *others))
     letters = ",".join("d" for _ in case.questions)
-    with pytest.raises(UserError, match=f"question {first.name} has no choice d; its last is c"):
+    with pytest.raises(UserError, match=first.name):
         chosen_by_letters(short, letters)
 
 

@@ -89,7 +89,7 @@ def test_stored_records_of_schema_1() -> None:
 @pytest.mark.parametrize("runs", [None, 5, "x", {}, [5], [[]], [{"wrong": {"wrong": [1]}}]])
 def test_what_is_no_record_is_refused_by_the_format(runs: Any) -> None:
     record = invented.evidence(ONE) | {"schema": 1, "runs": runs}
-    with pytest.raises(NumalabError, match="not a valid evidence record"):
+    with pytest.raises(NumalabError, match=r"\$\.runs"):
         record_of(record)
 
 

@@ -392,7 +392,7 @@ def test_pages_that_were_traced_with_their_origins() -> None:
     ("changes", "says"),
     [
         ({"used_again": [[0, 1, 10_000_001]]}, "more uses of a page"),
-        ({"users": [[[0], 9]]}, "users of other pages"),
+        ({"users": [[[0], 9]]}, "users"),
         ({"written_from": [[2, 2]]}, "an access from origin 2, which there is not"),
         ({"used_from": [[[2], 2]]}, "an access from origin 2"),
         ({"used_again_from": [[0, 7, 1]]}, "an access from origin 7"),

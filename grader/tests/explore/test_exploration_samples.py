@@ -381,7 +381,7 @@ def test_a_description_that_is_no_json_is_numalabs_error(
     monkeypatch.setattr(explore, "read_build", lambda installation: BUILD)
     exploration = Exploration("04_huge_pages", "t", TableSizes(8, 8, 2, 3, 4, 1))
     node = {**TWO, "huge_page_mode": "never", "pu_list": []}
-    with pytest.raises(NumalabError, match="describe printed no JSON"):
+    with pytest.raises(NumalabError, match="JSON"):
         explore.explore(installation, exploration, node, lambda _: None)
 
 

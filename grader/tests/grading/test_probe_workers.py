@@ -37,5 +37,5 @@ def test_every_element_of_a_probe_is_right_for_odd_sizes_too(
         )
         assert isinstance(record, CheckRun) and record.outcome.status == "ok", lab.name
         assert len(record.checks) > 10
-        assert all(check.results.wrong == 0 for check in record.checks), lab.name
+        assert all(check.results.mismatches == 0 for check in record.checks), lab.name
         assert any(check.n % 8 for check in record.checks)

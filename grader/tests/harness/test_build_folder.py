@@ -112,7 +112,7 @@ def test_a_build_folder_that_cmake_can_not_take_is_refused(tmp_path: Path, chara
 
 def test_a_build_folder_that_can_not_be_made_is_a_users_matter(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"can't write to .*set NUMALAB_BUILD to a folder"):
+    with pytest.raises(UserError, match="NUMALAB_BUILD"):
         check_build_folder(Installation(tmp_path, "gnu", tmp_path / "file" / "build"))
 
 

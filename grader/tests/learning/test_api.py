@@ -241,7 +241,7 @@ def test_a_grading_has_points_times_and_feedback(first: LearnerLab, tmp_path: Pa
     assert again.evidence == graded.evidence
     assert again.is_recorded
     path.write_text(path.read_text().replace(f'"{graded.lab.name}"', '"77_gone"'))
-    with pytest.raises(NumalabError, match="is of 77_gone, a lab that numalab does not have"):
+    with pytest.raises(NumalabError, match="77_gone"):
         load_run(path, "stored", first.installation)
     with pytest.raises(UserError, match="can't be written"):
         graded.save(tmp_path / "nowhere" / "evidence.json")

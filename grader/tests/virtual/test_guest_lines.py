@@ -261,7 +261,7 @@ def test_a_relay_that_can_not_be_started_leaves_nothing_open(
     if is_memory:
         monkeypatch.setattr(links, "memory_file", full)
     before = sorted(Path("/proc/self/fd").iterdir())
-    with pytest.raises(NumalabError, match="the relay can't be started"):
+    with pytest.raises(NumalabError, match="relay"):
         Relay(tmp_path / "missing", all_nodes(2), 1, [])
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 

@@ -132,7 +132,7 @@ def test_a_program_that_can_not_be_read_leaves_the_guest_paused(
     installation: Installation, trouble: Exception
 ) -> None:
     made, guest = place_of(installation, trouble)
-    with pytest.raises(NumalabError, match=r"can't run on pair: (Input/output error|no)"):
+    with pytest.raises(NumalabError, match="pair"):
         made.execute([str(installation.describe_node)], {})
     assert guest.done[0] == "resumed" and guest.done[-1] == "paused"
 
