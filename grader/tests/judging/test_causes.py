@@ -11,6 +11,7 @@ import pytest
 from support import invented
 from support.golden_texts import check_verdict
 
+from numalab.errors import NumalabError
 from numalab.evidence.read_record import parse
 from numalab.evidence.run_formats import Outcome
 from numalab.judging.judge import judge
@@ -21,6 +22,7 @@ from numalab.judging.verdict import (
     CAUSES,
     Cause,
     CriterionVerdict,
+    Verdict,
     read_verdict,
 )
 from numalab.labs.declaration import Lab
@@ -233,3 +235,13 @@ def test_a_whole_repetition_that_was_faster_is_what_counts(first_touch: Lab) -> 
             run["samples"][-1] | {"role": "submission", "cut": True, "elapsed_s": 2.0}
         )
     assert told(judged(first_touch, record)["efficiency"]) == ("pass", "reached")
+
+
+def test_a_damaged_verdict_is_numalabs_error() -> None:
+    whole = Verdict("x", "c", "submission", ()).json_data()
+    odd = {"name": "a", "kind": "evidence", "status": "fail", "cause": "reached", "why": ""}
+    for change in ({"criteria": 5}, {"criteria": [odd]}, {"criteria": ["x"]}):
+        with pytest.raises(NumalabError, match="damaged"):
+            read_verdict(whole | change)
+    with pytest.raises(NumalabError, match="damaged"):
+        read_verdict({})

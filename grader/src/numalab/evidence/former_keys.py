@@ -25,9 +25,9 @@ _RENAMED: Mapping[str, str] = {
 }
 # In objects under these keys some of them have another name.
 _RENAMED_BELOW: Mapping[str, Mapping[str, str]] = {
-    "too_few_messages": {"asked": "required"},
-    "too_few_bytes": {"asked": "required"},
-    "series": {"told": "answers"},
+    "too_few_messages": {**_RENAMED, "asked": "required"},
+    "too_few_bytes": {**_RENAMED, "asked": "required"},
+    "series": {**_RENAMED, "told": "answers"},
 }
 _FREE = ("environment",)  # whose keys are not the format's
 
@@ -43,7 +43,7 @@ def _rename(value: Any, names: Mapping[str, str], depth: int = 0) -> Any:
     return {
         names.get(key, key): entry
         if key in _FREE
-        else _rename(entry, {**names, **_RENAMED_BELOW.get(key, {})}, depth + 1)
+        else _rename(entry, _RENAMED_BELOW.get(key, names), depth + 1)
         for key, entry in value.items()
     }
 

@@ -245,12 +245,11 @@ def _other_levels(run: ThreadLevelRun) -> tuple[OtherLevel, ...]:
 
 
 def _thread_level(run: ThreadLevelRun) -> ThreadLevel:
-    ended = run.ended_with_other_level
     return ThreadLevel(
         **_ended(run),
         ranks=tuple(run.ranks),
         other_levels=_other_levels(run),
-        ended=None if ended is None else ended,
+        ended=run.ended_with_other_level,
         team=run.team,
     )
 

@@ -83,12 +83,12 @@ class Stores(ComparedRun):
 def read_stores(run: StoresRun) -> Stores:
     counts = ("n", "threads", "line_bytes", "lines", "stores", "lost", "shared_lines")
     names = (*counts, "shared_stores", "noted", "slots", "overrun")
-    ended, results = run.teams_outcome, run.teams_results
+    results = run.teams_results
     return Stores(
         part=run.part,
         outcome=run.outcome,
         results=read_results(run.results),
-        teams_outcome=None if ended is None else ended,
+        teams_outcome=run.teams_outcome,
         teams_results=None if results is None else read_results(results),
         most_written=tuple(
             WrittenLine(line.line, line.stores, dict(line.by_thread)) for line in run.most_written

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from numalab.errors import NumalabError
 from numalab.labs.declaration import Criterion, Kind
 
 Status = Literal["pass", "fail", "not_gradable", "inconclusive", "error"]
@@ -411,15 +412,17 @@ class Verdict:
 
 def read_verdict(data: Mapping[str, Any]) -> Verdict:
     """Return the verdict that json_data gave, without earns_with, whose effect is in the points;
-    further keys, such as those of timing, are ignored. Raises KeyError where a key is missing or a
-    cause unknown, ValueError as CriterionVerdict, and other errors for values of other types."""
-    return Verdict(
-        lab=data["lab"],
-        language=data["language"],
-        variant=data["variant"],
-        criteria=tuple(_read_criterion(entry) for entry in data["criteria"]),
-        unchanged=data.get("unchanged", False),
-    )
+    further keys, such as those of timing, are ignored. Raises NumalabError where it is damaged."""
+    try:
+        return Verdict(
+            lab=data["lab"],
+            language=data["language"],
+            variant=data["variant"],
+            criteria=tuple(_read_criterion(entry) for entry in data["criteria"]),
+            unchanged=data.get("unchanged", False),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NumalabError(f"a stored verdict is damaged: {error!r}") from error
 
 
 def _read_cause(data: Mapping[str, Any]) -> Cause:

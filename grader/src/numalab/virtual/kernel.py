@@ -239,8 +239,8 @@ def _prepare(
     """Keep a kernel in a folder of the store that is named by its content, and return it. Raises
     NumalabError where it is damaged, UserError as decompress, and OSError where it can't be
     written."""
-    unpacked = decompress(payload(image))
     try:
+        unpacked = decompress(payload(image))
         is_pvh = has_pvh_entry(unpacked)
     except struct.error as error:
         raise NumalabError(f"the kernel {version} is damaged: {error}") from error

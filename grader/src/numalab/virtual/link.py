@@ -128,8 +128,9 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
         inherited: list[int] = []
         command = [str(program), "--parent", str(os.getpid()), "--rate", str(rate_bytes_per_s)]
         try:
-            self._errors = memory_file("relay")
-            with contextlib.ExitStack() as opened:
+            with contextlib.ExitStack() as kept, contextlib.ExitStack() as opened:
+                kept.callback(self.close_links)
+                self._errors = kept.enter_context(memory_file("relay"))
                 for number in range(len(nodes)):
                     link, port = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
                     self.links.append(link)
@@ -148,10 +149,8 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                     stdout=subprocess.PIPE, stderr=self._errors,
                     pass_fds=inherited, start_new_session=True, cwd="/",
                 )  # fmt: skip
+                kept.pop_all()
         except OSError as error:
-            self.close_links()
-            if hasattr(self, "_errors"):
-                self._errors.close()
             raise NumalabError(f"the relay can't be started: {reason_of(error)}") from error
 
     def __exit__(self, *_: object) -> None:

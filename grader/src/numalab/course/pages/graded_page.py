@@ -9,7 +9,7 @@ from datetime import datetime
 from numalab.course.attempts import read_attempt
 from numalab.course.course_folder import CourseFolder
 from numalab.course.records import Attempt
-from numalab.errors import UserError
+from numalab.errors import NumalabError, UserError
 from numalab.grading.numalab_digests import judged_by
 from numalab.grading.stored_gradings import judge_again, read_grading
 from numalab.installation import Installation
@@ -61,7 +61,7 @@ def drawn_page(
             replace(judge_again(installation, grading, AGAIN), verdict=read_verdict(result))
             for grading, result in zip(gradings, whole.results, strict=True)
         ]
-    except (UserError, KeyError, ValueError):
+    except (UserError, NumalabError, KeyError):
         return None
     graded_at = datetime.fromisoformat(whole.ended_at).strftime("%Y-%m-%d %H:%M %Z")
     again = datetime.fromisoformat(whole.rejudged_at).strftime("%Y-%m-%d %H:%M %Z")

@@ -206,12 +206,7 @@ def _stage(
     known: Sequence[Known],
 ) -> Stage:
     item, language = attempt.target, str(result["language"])
-    lab = labs[item.lab]
-    try:
-        verdict = read_verdict(result)
-    except (KeyError, TypeError, ValueError) as error:
-        folder = course.attempt(item, attempt.number)
-        raise NumalabError(f"a result in {folder} is damaged: {error!r}") from error
+    lab, verdict = labs[item.lab], read_verdict(result)
     handed_in = course.submission(item.student_id, item.lab, item.digest) / item.lab
     files = handed_files(handed_in, lab, language)
     told = same_as(files, language, known)
