@@ -293,15 +293,16 @@ def test_published_figures_are_predicted_and_stand_beside_the_solution_only(
 
 
 def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:
-    for text in ("{", "[]", '{"x": 3}', '{"x": {"first": 1}}'):
+    for text in ("{", "[]", '{"x": 3}', '{"x": {"first": 1}}', '{"x": {"first": 1, "last": NaN}}'):
         (tmp_path / FILE).write_text(text)
         assert read_predictions(tmp_path) == {}
         assert keep_predictions(tmp_path, {"y": 1})["y"].first == 1
-    for value in (float("nan"), True, "50 %", " 2.5"):
+    for value in (float("nan"), True, "50 %", " 2.5", "-.5"):
         with pytest.raises(UserError, match=r"y = .*: predict a number"):
             keep_predictions(tmp_path, {"y": value})
-    with pytest.raises(UserError, match="smaller"):
-        keep_predictions(tmp_path, {"y": 10**400})
+    for value, said in ((10**400, "smaller"), ("\ud800", "whole characters")):
+        with pytest.raises(UserError, match=said):
+            keep_predictions(tmp_path, {"y": value})
     for value in (2.5, -0.1, "two", "50 %", True, float("nan")):
         with pytest.raises(UserError, match=r"share_here = .*: predict a share between 0 and 1"):
             keep_predictions(tmp_path, {"share_here": value})

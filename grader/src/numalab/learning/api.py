@@ -151,16 +151,20 @@ class LearnerLab:
         return replace(self, folder=Path(folder).resolve() / self.name)
 
     def handout(self, language: str) -> str:
-        """Return the text of the starting code in a language, "c" or "fortran".
+        """Return the text of the starting code in a language, "c" or "fortran": the build's copy,
+        or before the first build the file that numalab came with, in a git clone as it is now.
         Raises UserError for a language that the lab does not have, and NumalabError where the file
-        is missing."""
+        is missing or is not UTF-8 text."""
         file = KERNEL_FILES[self.check_language(language)]
         for folder in (
             self.installation.pristine_folder(self.name),
-            self.installation.lab_folder(self.name),
+            self.installation.given_folder(self.name),
         ):
             if (folder / file).is_file():
-                return (folder / file).read_text(encoding="utf-8")
+                try:
+                    return (folder / file).read_text(encoding="utf-8")
+                except UnicodeDecodeError as error:
+                    raise NumalabError(f"{folder / file} is not UTF-8 text") from error
         raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
 
     def topology(self) -> Figure:
