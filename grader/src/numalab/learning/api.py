@@ -94,6 +94,15 @@ def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     return LearnerLab(installation, declared, installation.own_folder(declared.name))
 
 
+def starting_text(lab: LearnerLab, file: str) -> str | None:
+    """Return the text of a file of a lab's starting code; None: there is no such file."""
+    name = lab.name
+    for folder in (lab.installation.pristine_folder(name), lab.installation.lab_folder(name)):
+        if (folder / file).is_file():
+            return (folder / file).read_text(encoding="utf-8")
+    return None
+
+
 def _silent(step: str) -> None:
     del step
 
@@ -155,13 +164,10 @@ class LearnerLab:
         Raises UserError for a language that the lab does not have, and NumalabError where the file
         is missing."""
         file = KERNEL_FILES[self.check_language(language)]
-        for folder in (
-            self.installation.pristine_folder(self.name),
-            self.installation.lab_folder(self.name),
-        ):
-            if (folder / file).is_file():
-                return (folder / file).read_text(encoding="utf-8")
-        raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        text = starting_text(self, file)
+        if text is None:
+            raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        return text
 
     def topology(self) -> Figure:
         """Draw the machine of on(), or this one.
