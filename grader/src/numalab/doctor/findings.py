@@ -76,11 +76,13 @@ def huge_page_concerns(labs: Iterable[Lab]) -> Concerns:
     return concerned(labs, lambda lab, c: bool(c.needs_huge_page_mode))
 
 
+def is_timed_on_cores(lab: Lab, criterion: Criterion) -> bool:
+    """Tell whether a criterion is judged by times of threads that numalab binds to a core each."""
+    return criterion.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
+
+
 def core_concerns(labs: Iterable[Lab]) -> Concerns:
-    """Return the criteria that are judged by times of threads that numalab binds to a core each."""
-    return concerned(
-        labs, lambda lab, c: c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
-    )
+    return concerned(labs, is_timed_on_cores)
 
 
 def kind_concerns(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:

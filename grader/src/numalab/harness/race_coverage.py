@@ -73,13 +73,8 @@ _ALLOWED = (
 def intercepted(defined: Iterable[str]) -> frozenset[str]:
     """Return the names of the library functions that ThreadSanitizer intercepts. defined: names
     that a program with ThreadSanitizer defines."""
-    found = set()
-    for name in defined:
-        for prefix in ("___interceptor_", "__interceptor_"):
-            if name.startswith(prefix):
-                found.add(name.removeprefix(prefix))
-                break
-    return frozenset(found)
+    found = (re.match(r"_{2,3}interceptor_(.*)", name) for name in defined)
+    return frozenset(match[1] for match in found if match)
 
 
 def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:

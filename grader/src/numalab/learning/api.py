@@ -94,6 +94,20 @@ def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     return LearnerLab(installation, declared, installation.own_folder(declared.name))
 
 
+def starting_text(lab: LearnerLab, file: str) -> str | None:
+    """Return the text of a file of a lab's starting code: the build's copy, or before the first
+    build the file that numalab came with, in a git clone as it is now; None: there is no such file.
+    Raises NumalabError where it is not UTF-8 text."""
+    name = lab.name
+    for folder in (lab.installation.pristine_folder(name), lab.installation.given_folder(name)):
+        if (folder / file).is_file():
+            try:
+                return (folder / file).read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise NumalabError(f"{folder / file} is not UTF-8 text") from error
+    return None
+
+
 def _silent(step: str) -> None:
     del step
 
@@ -156,16 +170,10 @@ class LearnerLab:
         Raises UserError for a language that the lab does not have, and NumalabError where the file
         is missing or is not UTF-8 text."""
         file = KERNEL_FILES[self.check_language(language)]
-        for folder in (
-            self.installation.pristine_folder(self.name),
-            self.installation.given_folder(self.name),
-        ):
-            if (folder / file).is_file():
-                try:
-                    return (folder / file).read_text(encoding="utf-8")
-                except UnicodeDecodeError as error:
-                    raise NumalabError(f"{folder / file} is not UTF-8 text") from error
-        raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        text = starting_text(self, file)
+        if text is None:
+            raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        return text
 
     def topology(self) -> Figure:
         """Draw the machine of on(), or this one.

@@ -30,6 +30,7 @@ import zstandard
 
 from numalab.errors import NumalabError, UserError
 from numalab.file_systems.room import cache_place, shortage
+from numalab.files import read_json
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
@@ -279,11 +280,8 @@ def _prepare(
 
 
 def _load(folder: Path) -> GuestKernel | None:
-    try:
-        facts = json.loads((folder / "kernel.json").read_text())
-    except (OSError, json.JSONDecodeError):
-        return None
-    if facts.get("prepared_version") != PREPARED_VERSION:
+    facts = read_json(folder / "kernel.json")
+    if not isinstance(facts, dict) or facts.get("prepared_version") != PREPARED_VERSION:
         return None
 
     def paths(names: Sequence[str]) -> tuple[Path, ...]:
