@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from numalab.evidence.kinds import PLACING
-from numalab.evidence.record import Kind
 from numalab.judging.page_rules import local_pages
 from numalab.judging.rules import reads
 from numalab.labs.declaration import Criterion, Lab
@@ -83,11 +82,6 @@ def is_timed_on_cores(lab: Lab, criterion: Criterion) -> bool:
 
 def core_concerns(labs: Iterable[Lab]) -> Concerns:
     return concerned(labs, is_timed_on_cores)
-
-
-def kind_concerns(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
-    """Return the criteria whose rules read a kind of evidence."""
-    return concerned(labs, lambda lab, c: reads(c, kind))
 
 
 def concern_words(concerns: Concerns, labs: Iterable[Lab]) -> str:

@@ -145,10 +145,6 @@ class _Token:
     line: str  # file:line, by the preprocessor
 
     @property
-    def is_string(self) -> bool:
-        return self.text.endswith('"')
-
-    @property
     def is_word(self) -> bool:
         return self.text[0].isalpha() or self.text[0] == "_"
 
@@ -245,7 +241,7 @@ def _is_printed(tokens: Sequence[_Token], index: int) -> bool:
 
 def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
     found = []
-    while first < len(tokens) and tokens[first].is_string:
+    while first < len(tokens) and tokens[first].text.endswith('"'):
         literal = tokens[first].text
         found.append(literal[literal.index('"') + 1 : -1])
         first += 1

@@ -111,15 +111,10 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         """
         guest = self.guests[node - 1]
         others = {end: one for end, one in self._ends.items() if one is not guest}
+        watch = _Watch(source or Input(), others, self._relay)
+        variables = dict(environment) | mpi_environment()
         return guest.run(
-            arguments,
-            folder,
-            dict(environment) | mpi_environment(),
-            write_output,
-            write_errors,
-            _Watch(source or Input(), others, self._relay),
-            window,
-            limit_s,
+            arguments, folder, variables, write_output, write_errors, watch, window, limit_s
         )
 
     def counts(self) -> Counts:
