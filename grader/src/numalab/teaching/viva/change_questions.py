@@ -134,8 +134,6 @@ def _question(
     answer += same_as_notes(earlier, later)
     evidence = [evidence_line(earlier, change.earlier), evidence_line(later, change.later)]
     return VivaQuestion(
-        kind="change",
-        lab=story.lab.name,
         subject=change.later.name,
         text=(
             f"{_step_words(earlier, later, change)} What did you change, and why does that matter?"

@@ -81,8 +81,6 @@ def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
         where = "" if failed.where == "here" else f" on {failed.where}"
         found.append(
             VivaQuestion(
-                kind="failure",
-                lab=story.lab.name,
                 subject=name,
                 text=(
                     f"{name} still fails{where}. The report says: {quoted(failed.why)} What in "
@@ -172,8 +170,6 @@ def _mistake_question(story: LabStory, mistake: KnownMistake) -> VivaQuestion:
     if principle is not None:
         answer.append(f"Why: {principle.why}")
     return VivaQuestion(
-        kind="mistake",
-        lab=story.lab.name,
         subject=mistake.first,
         text=(
             f"Suppose that your {file} had this mistake: {_sentence(mistake.mistake)} Which "

@@ -72,8 +72,6 @@ def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     shown = [one for name in criteria if (one := stage.shown(name)) is not None]
     return [
         VivaQuestion(
-            kind="explanation",
-            lab=story.lab.name,
             subject=criteria[0] if criteria else "explanation",
             text=(
                 f'You wrote: "{shortened(visible(sentence), MOST_SENTENCE)}" Which line of your '
@@ -157,8 +155,6 @@ def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     asked = ". How did you come to it?" if is_met else ", and which assumption was off?"
     return [
         VivaQuestion(
-            kind="prediction",
-            lab=story.lab.name,
             subject="prediction",
             text=text + asked,
             answer=(answer,),
@@ -198,8 +194,6 @@ def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
         answer = "It is wrong. A good answer names the figure that the mistake would not give."
     return [
         VivaQuestion(
-            kind="diagnosis",
-            lab=story.lab.name,
             subject="diagnosis",
             text=f'In your diagnosis you chose: "{shortened(chosen, MOST_SENTENCE)}" {asked}',
             answer=(answer,),
