@@ -104,7 +104,7 @@ def starting_text(lab: LearnerLab, file: str) -> str | None:
 
 
 def _silent(step: str) -> None:
-    del step
+    """Show no step."""
 
 
 @dataclass(frozen=True)
@@ -228,11 +228,14 @@ class LearnerLab:
         with self._calling("run", language, label) as basis:
             measured = self._measure(language, source, files, size, times, self._parts(parts))
             if measured.not_booted is None:
-                return self._run_of(measured, label, takes_times=times, basis=basis)
-            if not or_recorded:
+                run = self._run_of(measured, label, takes_times=times, basis=basis)
+            elif or_recorded:
+                self.progress(f"not booted: {measured.not_booted}")
+                run = self.recorded()
+            else:
                 raise NumalabError(measured.not_booted)
-        self.progress(f"not booted: {measured.not_booted}")
-        return self.recorded()
+        self._keep(run, is_whole=not parts)
+        return run
 
     def recorded(self) -> Run:
         """Return the recorded run of the starting code in C on the virtual machine of on().
@@ -278,7 +281,9 @@ class LearnerLab:
             )
             measured.gradings.keep()
             run = self._run_of(measured, label, takes_times=True, basis=basis)
-            return GradedRun(**vars(run), report_text=self._report(measured))
+            graded = GradedRun(**vars(run), report_text=self._report(measured))
+        self._keep(graded, is_whole=True)
+        return graded
 
     def sweep(
         self,
@@ -388,6 +393,10 @@ class LearnerLab:
             return replace(seen, basis=replace(basis, texts=texts))
 
     # ---- inside
+
+    def _keep(self, run: Run, *, is_whole: bool) -> None:
+        """Do nothing with a run that is returned; a notebook's lab keeps what it needs later.
+        is_whole: whether it is of all parts."""
 
     def _swept(self, part: str | None) -> str | None:
         """Return the kernel to time; None: the lab's only one.

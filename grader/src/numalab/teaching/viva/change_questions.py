@@ -148,7 +148,6 @@ def _question(
 def change_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question for each two successive attempts between which files and criteria changed.
     Those whose cured criteria have most points come first, of equal ones the later attempts."""
-    del draw  # there is nothing to choose
     found = []
     for earlier, later in pairwise(story.stages):
         changes = _changes(earlier, later)

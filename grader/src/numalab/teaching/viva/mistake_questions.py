@@ -66,7 +66,6 @@ def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
 def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question for each criterion that the last attempt fails by itself, not for want of a
     correct kernel or by another criterion, each reason once; those of correctness come first."""
-    del draw
     stage, found = story.last, []
     told: set[str] = set()
     names = [name for name, status in stage.verdict.statuses.items() if status == "fail"]

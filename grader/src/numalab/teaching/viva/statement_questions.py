@@ -125,7 +125,6 @@ def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
 
 def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question on the prediction that was furthest off; empty: nothing was scored."""
-    del draw
     stage = story.last
     data = stage.result.get("prediction")
     if not isinstance(data, dict):
@@ -179,7 +178,6 @@ def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
 def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question on a wrong answer of a diagnosis or, where all are correct, on how the
     first was found; empty: there are no answers."""
-    del draw
     stage = story.last
     data = stage.result.get("diagnosis")
     answers = _answers(data) if isinstance(data, dict) else ()
