@@ -111,7 +111,6 @@ class Schedules(Experiment):
         return f"n = {self.n}, {measurements.build['openmp_runtime']}"
 
     def title_text(self, measurements: Measurements) -> str:
-        del measurements
         return f", n = {self.n}"
 
     # ---- sentences

@@ -119,11 +119,9 @@ class TableSizes(Experiment):
         return table_configurations(self, node["huge_page_mode"] not in (None, "never"))
 
     def size_text(self, measurements: Measurements) -> str:
-        del measurements
         return f"one thread; best of {self.repetitions} repetitions, {self.steps:,} steps at once"
 
     def title_text(self, measurements: Measurements) -> str:
-        del measurements
         return ", one thread"
 
     def sentences(self, measurements: Measurements) -> list[str]:

@@ -112,15 +112,18 @@ class StartingRuns:
         """Run the starting code and keep the run.
         Where it can't be run, return the run that comes with numalab, or none and a note that says
         why."""
-        lab = replace(self.lab, machine=None) if where == LOCAL else self.lab.on(where)
-        self.lab.progress("running the starting code")
+        own = self.lab
+        # Not a notebook's, which would take the run for one of the student's.
+        here = LearnerLab(own.installation, own.declared, own.folder, progress=own.progress)
+        lab = here if where == LOCAL else here.on(where)
+        lab.progress("running the starting code")
         try:
             with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
                 for name in file_names(lab.declared, language):
                     text = starting_text(lab, name)
                     if text is not None:
                         (Path(scratch) / name).write_text(text, encoding="utf-8")
-                run = LearnerLab.run(lab, language, source=Path(scratch), label=LABEL)
+                run = lab.run(language, source=Path(scratch), label=LABEL)
         except (NumalabError, UserError) as error:
             try:
                 return StartingRun(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -45,7 +45,7 @@ from numalab.grading.timing_reuse import alike
 from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.labs.seeds import chosen_seed, seed_of_code
-from numalab.learning.api import LearnerLab, Size, find_lab, starting_text
+from numalab.learning.api import LearnerLab, find_lab, starting_text
 from numalab.learning.basis import Basis
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.comparing import Measured, StartingRuns, rows, table
@@ -60,8 +60,7 @@ from numalab.learning.predictions import (
 )
 from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
-from numalab.learning.run import GradedRun, Run, check_file
-from numalab.learning.sources import Source
+from numalab.learning.run import Run, check_file
 from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
@@ -111,30 +110,10 @@ class NotebookLab(LearnerLab):
         with self._line(), super()._calling(what, *how) as basis:
             yield basis
 
-    def run(self, *args: Any, **kwargs: Any) -> Run:
-        """Build a kernel, run it, and return what was recorded: see help(LearnerLab.run)."""
-        with self._line():
-            run = super().run(*args, **kwargs)
+    def _keep(self, run: Run, *, is_whole: bool) -> None:
         keep_record(self.folder, run.records)
-        if not kwargs.get("parts"):
+        if is_whole:
             StartingRuns(self).keep(run)
-        return run
-
-    def grade(
-        self,
-        language: str = "c",
-        source: Source = None,
-        *,
-        files: Mapping[str, str] | None = None,
-        size: Size = "quick",
-        label: str = "yours",
-        afresh: bool = False,
-    ) -> GradedRun:
-        """Build a kernel, run it and grade it: see help(LearnerLab.grade)."""
-        graded = super().grade(language, source, files=files, size=size, label=label, afresh=afresh)
-        keep_record(self.folder, graded.records)
-        StartingRuns(self).keep(graded)
-        return graded
 
     def node(self) -> Json:
         """Return the record of this machine: see help(LearnerLab.node)."""
@@ -502,7 +481,6 @@ def _show_error(
 ) -> list[str]:
     """Show an error's sentence without a traceback; of Interrupted also the run so far.
     Returns the lines, as IPython expects."""
-    del trace, tb_offset
     text = str(error)
     if isinstance(error, Interrupted):
         run = next((value for value in error.args if isinstance(value, Run)), None)
