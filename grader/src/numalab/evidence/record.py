@@ -19,6 +19,7 @@ from numalab.evidence.results import ComparedRun, KernelRun, Results, ThreadActi
 from numalab.evidence.run_formats import (
     DrawnSeries,
     KernelTable,
+    LinkJob,
     LocatedThread,
     OtherLevel,
     Outcome,
@@ -339,8 +340,8 @@ class TimedRound:
 
 AnyRun = (
     Check | Trace | Placement | ActiveThreads | Memory | PageTables | Locate | ThreadLevel | Race
-    | Stores | Placing | Cpusets | Series | LiveStops | Binding | Launched | Latency | UnseenLoops
-    | ThreadRates | TimedRound
+    | Stores | Placing | Cpusets | Series | LiveStops | LinkJob | Binding | Launched | Latency
+    | UnseenLoops | ThreadRates | TimedRound
 )  # fmt: skip
 
 
