@@ -55,18 +55,23 @@ def _code(text: str) -> Cell:
 
 def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
     title, _, text = files["README.md"].rstrip("\n").partition("\n")
+    chosen, *more = lab.languages
+    others = "".join(f'  # or "{language}"' for language in more)
+    of_yours, left_out = "", ""
+    if more:
+        of_yours, left_out = " of your language", " The other cell leaves itself out."
     yield "text", _words(f"{title}\n\n{WHICH_KERNEL}\n{text}")
     yield (
         "setup",
         _code(
-            f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "c"  # or "fortran"'
+            f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "{chosen}"{others}'
         ),
     )
     yield (
         "kernel-text",
         _words(
-            "## The kernel\n\nEdit the cell of your language and run it: it is built, run and "
-            "looked at, at once. The other cell leaves itself out."
+            f"## The kernel\n\nEdit the cell{of_yours} and run it: it is built, run and "
+            f"looked at, at once.{left_out}"
         ),
     )
     for language in lab.languages:
