@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.published_labs import is_published
 
 from numalab.editions import write
 from numalab.editions.search import (
@@ -35,7 +36,8 @@ def test_no_line_of_a_solution_is_in_any_file(
 ) -> None:
     """Of those that are copied; those that are made are searched when an edition is."""
     secrets = {name: secret_of(installation.root, lab) for name, lab in labs.items()}
-    assert all(len(secret.lines) > 100 for secret in secrets.values())
+    for name, secret in secrets.items():
+        assert len(secret.lines) > (100 if is_published(name) else 0), name
     exceptions = read_exceptions()
     files = list(edition_files(installation.root, set(labs)))
     assert Path("labs/01_first_touch/kernel.c") in files

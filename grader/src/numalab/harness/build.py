@@ -262,7 +262,9 @@ def _missing(installation: Installation, lab: Lab, folder: Path, language: str) 
     message = f"{file} was not handed in: there is no {installation.shown(folder / file)}."
     near = misnamed_kernels(folder, language, lab.programs)
     others = [sentence for name in near if (sentence := not_graded_words(name))]
-    if others:
+    if unread := lab.unread_kernels(folder):
+        message += f" {lab.name} is in {lab.language_words} only: nobody reads {unread[0]}."
+    elif others:
         message += f" {'. '.join(others[:_MOST_NAMED])}."
     elif near:
         named = ", ".join(near[:_MOST_NAMED])

@@ -30,6 +30,7 @@ from numalab.toml_files.tables import Table, parse_table, read_table
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
+LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 NUMACTL = "NUMACTL"  # the only variable that a policy file sets
 DECLARATION = "lab.toml"  # in a lab's grading/
 FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
@@ -267,6 +268,27 @@ class Lab:
             )
         return files.pop()
 
+    def need_language(self, choice: str | None) -> None:
+        """Raise UserError where the lab has no kernels in the chosen language. choice: of --lang;
+        None and what is no language, such as "all", are accepted."""
+        if choice in LANGUAGES and choice not in self.languages:
+            instead = " or ".join(f"--lang {language}" for language in self.languages)
+            raise UserError(
+                f"{self.name} is in {self.language_words} only, and has no kernel in "
+                f"{LANGUAGE_NAMES[choice]}. Take {instead}, or leave --lang out."
+            )
+
+    @property
+    def language_words(self) -> str:
+        """Return the names of the lab's languages, as in a sentence."""
+        return " and ".join(LANGUAGE_NAMES[language] for language in self.languages)
+
+    def unread_kernels(self, folder: Path) -> list[str]:
+        """Return the names of kernels in a folder that are in a language which the lab does not
+        have."""
+        files = [file for of, file in KERNEL_FILES.items() if of not in self.languages]
+        return [file for file in files if (folder / file).is_file()]
+
     @property
     def max_points(self) -> int:
         return sum(criterion.points for criterion in self.criteria)
@@ -464,5 +486,4 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
     return chosen or list(labs.values())
 
 
-LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}

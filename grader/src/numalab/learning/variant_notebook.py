@@ -54,13 +54,18 @@ def _code(name: str, text: str) -> Cell:
 
 def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[Cell]:
     title, _, text = files["README.md"].rstrip("\n").partition("\n")
+    chosen, *more = lab.languages
+    others = "".join(f'  # or "{language}"' for language in more)
+    of_yours, left_out = "", ""
+    if more:
+        of_yours, left_out = " of your language", " The other cell leaves itself out."
     yield _words("text", f"{title}\n\n{WHICH_KERNEL}\n{text}")
-    setup = f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "c"  # or "fortran"'
+    setup = f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "{chosen}"{others}'
     yield _code("setup", setup)
     yield _words(
         "kernel-text",
-        "## The kernel\n\nEdit the cell of your language and run it: it is built, run and "
-        "looked at, at once. The other cell leaves itself out.",
+        f"## The kernel\n\nEdit the cell{of_yours} and run it: it is built, run and "
+        f"looked at, at once.{left_out}",
     )
     for language in lab.languages:
         yield _code(f"kernel-{language}", f"%%kernel {lab.name} {language}")

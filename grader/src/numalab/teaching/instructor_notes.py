@@ -209,6 +209,8 @@ def _mistakes(material: Material) -> Iterator[str]:
 def _show(material: Material) -> str:
     """Return the commands that grade a mistake."""
     lab, language = material.lab, material.language
+    if not material.mistakes:
+        return
     able = (w for w in material.mistakes if w.folder is None and language in w.kernels)
     mistake = next(able, material.mistakes[0])
     path = material.paths[mistake.name]
