@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from numalab.evidence.cpusets import Cpusets, read_program
-from numalab.evidence.mixes import read_thread_rates, read_unseen_loops
 from numalab.evidence.placed_pages import read_placing
 from numalab.evidence.read_parts import expand, read_checked_pages
 from numalab.evidence.read_trace import traced_arrays
@@ -38,6 +37,8 @@ from numalab.evidence.run_formats import (
     PlacementRun,
     RaceRun,
     RanksRun,
+    ReferenceRatesRun,
+    SaturationRun,
     SeriesRun,
     SingleThreadTimes,
     StopsRun,
@@ -238,8 +239,8 @@ RACE: Kind[RaceRun] = Kind("race", _itself, "kernel", program="-race")
 BINDING: Kind[BindingRun] = Kind("binding", _itself, "numalab")
 RANKS: Kind[RanksRun] = Kind("ranks", _itself, "numalab")
 LATENCY = Kind("latency", _latency, "numalab", is_timed=True)
-REFERENCE_LOOPS = Kind("lightspeed", read_unseen_loops, "probe", is_timed=True)
-SATURATION = Kind("saturation", read_thread_rates, "probe", is_timed=True)
+REFERENCE_LOOPS: Kind[ReferenceRatesRun] = Kind("lightspeed", _itself, "probe", is_timed=True)
+SATURATION: Kind[SaturationRun] = Kind("saturation", _itself, "probe", is_timed=True)
 TIMED_ROUND = Kind("generation", _timed_round, "all roles", is_timed=True)
 
 KINDS: tuple[Kind[Any], ...] = (

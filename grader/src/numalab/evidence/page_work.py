@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from numalab.evidence.record import Placement, Trace
 from numalab.evidence.run_formats import ActiveThreadsRun, Origin
@@ -82,12 +83,11 @@ def chance_of(hits: int, drawn: int, share: float) -> float:
 
 def _parts(array: TracedArray) -> list[tuple[frozenset[int], int, int]]:
     """Return each run of pages with the same users: the users, its first page, its length."""
-    parts: list[tuple[frozenset[int], int, int]] = []
-    for page, users in enumerate(array.users):
-        if parts and parts[-1][0] == users:
-            parts[-1] = (users, parts[-1][1], parts[-1][2] + 1)
-        else:
-            parts.append((users, page, 1))
+    parts, first = [], 0
+    for users, run in groupby(array.users):
+        pages = len(list(run))
+        parts.append((users, first, pages))
+        first += pages
     return parts
 
 

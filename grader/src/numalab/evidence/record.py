@@ -11,7 +11,6 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.cpusets import Cpusets
 from numalab.evidence.format import Build, EarlierTimes, HandedText, SeededNode
-from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
 from numalab.evidence.run_formats import (
@@ -174,10 +173,7 @@ class KernelRun(Protocol):
 
 
 # Evidence of runs; that of most kinds is the record itself.
-AnyRun = (
-    AnyRunRecord | Trace | Placement | Placing | Cpusets | Latency | UnseenLoops | ThreadRates
-    | TimedRound
-)  # fmt: skip
+AnyRun = AnyRunRecord | Trace | Placement | Placing | Cpusets | Latency | TimedRound
 
 
 Subject = Literal["kernel", "numalab", "probe", "all roles"]

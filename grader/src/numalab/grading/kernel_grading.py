@@ -263,13 +263,9 @@ class Grading:
 
     def build_own_for(self, kind: Kind[Any]) -> None:
         """Build the solution as runs of a kind need it. Raises what build_targets raises."""
-        if not kind.program:
-            self.build_own(SOLUTION)
-        else:
-            with self.spending("build"):
-                build_targets(
-                    self.installation, [f"{self.program(SOLUTION, kind.program).name}-built"]
-                )
+        name = self.program(SOLUTION, kind.program).name
+        with self.spending("build"):
+            build_targets(self.installation, [f"{name}-built" if kind.program else name])
 
     # ---- runs of the monitor -----------------------------------------------
 
@@ -302,17 +298,14 @@ class Grading:
 
         def baseline_run() -> monitor.MonitorRun:
             if baseline is None:
-                return self._solution_run(kind, run)
+                self.build_own_for(kind)
+                program = self.program(SOLUTION, kind.program)
+                return monitor.replace_submission(run, SOLUTION, program)
             words, variables = baseline()
             return monitor.MonitorRun(run.run, [*sandboxed, *words], variables)
 
         record = self._run_against_baseline(kind, run, baseline_run)
         return record is not None and all(outcome.status == "ok" for outcome in outcomes(record))
-
-    def _solution_run(self, kind: Kind[Any], run: monitor.MonitorRun) -> monitor.MonitorRun:
-        self.build_own_for(kind)
-        program = self.program(SOLUTION, kind.program)
-        return monitor.replace_submission(run, SOLUTION, program)
 
     def _baseline_succeeds(self, baseline_run: Callable[[], monitor.MonitorRun]) -> bool:
         """Run a baseline, and tell whether it comes to its end. It is not recorded."""

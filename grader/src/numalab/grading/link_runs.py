@@ -166,17 +166,8 @@ def run_job(
             raise PlaceLost(str(error)) from error
     end: JobEnd = "ok"
     code, said, got = 0, _LimitedOutput(_MOST_PRINTED_BYTES, bytearray()), None
-    job = (
-        "mpiexec",
-        "-n",
-        "2",
-        "-ppn",
-        "1",
-        _PROGRAM,
-        _PAYLOAD_PATH,
-        str(len(payload.lengths)),
-        _RESULT,
-    )
+    items = str(len(payload.lengths))
+    job = ("mpiexec", "-n", "2", "-ppn", "1", _PROGRAM, _PAYLOAD_PATH, items, _RESULT)
     command = [*words, "--", *job]
     crossed = None
     try:

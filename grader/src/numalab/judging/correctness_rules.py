@@ -15,6 +15,7 @@ from numalab.judging.soundness import (
     first_bad,
     met_limits,
     mistake_origin,
+    not_looked_for,
     not_measured,
     outcomes,
     unseen,
@@ -40,7 +41,7 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
         why = explain.results(results, n, evidence.language, ranks)
         if why is not None:
             if bad is not None:
-                why += " " + (explain.outcome(bad, evidence.language) or "")
+                why += " " + explain.outcome(bad, evidence.language)
             value = float(max(wrong, 1))  # writing before an array is wrong, too
             return verdict_on(
                 criterion,
@@ -62,14 +63,8 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
         return not_measured(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.runs_of(CHECK)]):
         return not_measured(criterion, evidence)
-    return verdict_on(
-        criterion,
-        "pass",
-        "reached",
-        "Every element is right, in every run and in odd sizes too.",
-        value=0.0,
-        unit="elements",
-    )
+    why = "Every element is right, in every run and in odd sizes too."
+    return verdict_on(criterion, "pass", "reached", why, value=0.0, unit="elements")
 
 
 def doubtful_races(evidence: Evidence) -> list[RaceRun]:
@@ -97,8 +92,7 @@ def _not_searched(criterion: Criterion, race: RaceRun, evidence: Evidence) -> Cr
     if race.outcome.status == "cancelled" or not is_ours:
         which = "In the search for data races, which takes ten times as long: "
         return unusable(criterion, race.outcome, evidence, which)
-    why = explain.outcome(race.outcome, evidence.language) or ""
-    why += met_limits(race.outcome, evidence)
+    why = explain.outcome(race.outcome, evidence.language) + met_limits(race.outcome, evidence)
     return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
 
 
@@ -117,22 +111,11 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
         return _not_searched(criterion, race, evidence)
     if unseen(lab, criterion, [race.part for race in evidence.runs_of(RACE)]):
         bad = first_bad(outcomes(evidence))
-        if bad is not None and (bad.is_numalab_fault or bad.status == "cancelled"):
-            return unusable(criterion, bad, evidence)
         if bad is not None:
-            return verdict_on(
-                criterion,
-                "fail",
-                "not_right_yet",
-                "Not looked for, since the kernel does not come to its end.",
-            )
+            return not_looked_for(criterion, bad, evidence)
         return not_measured(criterion, evidence)
-    return verdict_on(
-        criterion,
-        "pass",
-        "reached",
-        "ThreadSanitizer saw no two threads touch the same element without an order, where "
-        "one of them writes.",
-        value=0.0,
-        unit="races",
+    why = (
+        "ThreadSanitizer saw no two threads touch the same element without an order, where one of "
+        "them writes."
     )
+    return verdict_on(criterion, "pass", "reached", why, value=0.0, unit="races")

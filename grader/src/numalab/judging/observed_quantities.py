@@ -28,19 +28,6 @@ from numalab.labs.quantities import Quantity, What
 # The size of the team on every machine: which threads share a line depends on it.
 TEAM_OF_LINES = 4
 
-# The kind of run, and the kernel, that shows each quantity.
-SHOWN_BY: Mapping[What, tuple[Kind[Any], str]] = {
-    "used_by_lower_half": (WHOLE_TRACE, SOLUTION),
-    "written_by_lower_half": (WHOLE_TRACE, SOLUTION),
-    "on_small_pages": (MEMORY, SOLUTION),
-    "faults_of_small_pages": (MEMORY, SOLUTION),
-    "met": (STORES, HANDOUT),
-    "in_shared_lines": (STORES, HANDOUT),
-    "messages": (SYNCHRONOUS_CHECK, SOLUTION),
-    "of_rank": (SYNCHRONOUS_CHECK, SOLUTION),
-}
-
-
 Interval = tuple[float, float]  # the lowest and the highest value
 
 
@@ -52,13 +39,13 @@ def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
     """Return the lowest and the highest value of a quantity by the last run that shows it. Raises
     NotMeasured."""
     assert quantity.what is not None
-    kind, role = SHOWN_BY[quantity.what]
+    kind, role, measure = SHOWN_BY[quantity.what]
     runs = [
         run for run in evidence.runs_of(kind, role) if run.part == quantity.part and run.outcome.ok
     ]
     if not runs:
         raise NotMeasured("the kit's own kernel was not looked at, or did not come to its end")
-    return _MEASURES[quantity.what](quantity, runs[-1])
+    return measure(quantity, runs[-1])
 
 
 # ---- pages -------------------------------------------------------------------------------------
@@ -202,13 +189,14 @@ def _rank_share(quantity: Quantity, run: CheckRun) -> Interval:
     return _exactly(messages[quantity.rank] / sum(messages))
 
 
-_MEASURES: Mapping[What, Callable[[Quantity, Any], Interval]] = {
-    "used_by_lower_half": _share_of_stretch(_using),
-    "written_by_lower_half": _share_of_stretch(_writing),
-    "on_small_pages": _small_page_kib,
-    "faults_of_small_pages": _faults_of_small_pages,
-    "met": _met,
-    "in_shared_lines": _shared_line_keys,
-    "messages": _messages,
-    "of_rank": _rank_share,
+# The kind of run, and the kernel, that shows each quantity, and the function that measures it.
+SHOWN_BY: Mapping[What, tuple[Kind[Any], str, Callable[[Quantity, Any], Interval]]] = {
+    "used_by_lower_half": (WHOLE_TRACE, SOLUTION, _share_of_stretch(_using)),
+    "written_by_lower_half": (WHOLE_TRACE, SOLUTION, _share_of_stretch(_writing)),
+    "on_small_pages": (MEMORY, SOLUTION, _small_page_kib),
+    "faults_of_small_pages": (MEMORY, SOLUTION, _faults_of_small_pages),
+    "met": (STORES, HANDOUT, _met),
+    "in_shared_lines": (STORES, HANDOUT, _shared_line_keys),
+    "messages": (SYNCHRONOUS_CHECK, SOLUTION, _messages),
+    "of_rank": (SYNCHRONOUS_CHECK, SOLUTION, _rank_share),
 }

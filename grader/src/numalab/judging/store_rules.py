@@ -144,11 +144,10 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence, run: StoresRun) ->
             f"{run.line_bytes} bytes that another thread writes more: {run.shared_lines} of the "
             f"{written} that {run.threads} threads write are written by several."
         )
-    assert criterion.at_most is not None
-    if share > criterion.at_most:
+    if share > criterion.most:
         why += _worst_line(run)
     timed = max((slots.shared_keys / n for slots, n in _timed(evidence)), default=0.0)
-    if timed > max(share, criterion.at_most):
+    if timed > max(share, criterion.most):
         share = timed
         why = (
             "In the program that is timed blocks lie otherwise than where stores are noted: of 100 "
@@ -280,8 +279,7 @@ def slots_true(criterion: Criterion, evidence: Evidence, run: StoresRun) -> Crit
         f"{words.first_upper(words.percent(share))} of the keys were counted where slots points, "
         "and the counters there add up to how many there are of each."
     )
-    assert criterion.at_least is not None
-    if share < criterion.at_least:
+    if share < criterion.least:
         why += " The others were counted elsewhere, and their sums copied there."
     return judge_value(criterion, share, why, unit="share of the keys")
 

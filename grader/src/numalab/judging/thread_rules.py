@@ -85,8 +85,7 @@ def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[BindingRun, Reache
 def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the threads that a placement file puts in the wrong place; the runtime with the most
     counts."""
-    file = criterion.file
-    assert file is not None
+    file = criterion.needed_file
     text = evidence.handed(file.name)
     if text is None:
         return not_measured(criterion, evidence)

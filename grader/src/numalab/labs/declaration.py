@@ -150,6 +150,24 @@ class Criterion:
     placing: PlacingGoal = LAB_PLACING  # where memory has to be that a kernel places
 
     @property
+    def least(self) -> float:
+        """Return at_least, which the rule of the criterion needs."""
+        assert self.at_least is not None
+        return self.at_least
+
+    @property
+    def most(self) -> float:
+        """Return at_most, which the rule of the criterion needs."""
+        assert self.at_most is not None
+        return self.at_most
+
+    @property
+    def needed_file(self) -> HandedFile:
+        """Return the file that the criterion is about, as its rule needs one."""
+        assert self.file is not None
+        return self.file
+
+    @property
     def required_share(self) -> float | None:
         """Return the share of the solution's speed, or the reference loop's, that an efficiency
         needs; None: the criterion has neither bound."""
