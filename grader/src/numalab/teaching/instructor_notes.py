@@ -199,7 +199,8 @@ def _mistakes(material: Material) -> Iterator[str]:
         "may be wrong. Each lies in the kit, and the suite grades it. A kernel that is not correct "
         "fails what else is asked of it, too. To show one:"
     )
-    yield _show(material)
+    if material.mistakes:
+        yield _show(material)
     for criterion in material.lab.criteria:
         own = [mistake for mistake in material.mistakes if mistake.first == criterion.name]
         if own:
@@ -209,8 +210,6 @@ def _mistakes(material: Material) -> Iterator[str]:
 def _show(material: Material) -> str:
     """Return the commands that grade a mistake."""
     lab, language = material.lab, material.language
-    if not material.mistakes:
-        return
     able = (w for w in material.mistakes if w.folder is None and language in w.kernels)
     mistake = next(able, material.mistakes[0])
     path = material.paths[mistake.name]
