@@ -30,6 +30,7 @@ import zstandard
 
 from numalab.errors import NumalabError, UserError
 from numalab.file_systems.room import cache_place, shortage
+from numalab.files import read_json
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
@@ -279,24 +280,27 @@ def _prepare(
 
 
 def _load(folder: Path) -> GuestKernel | None:
-    try:
-        facts = json.loads((folder / "kernel.json").read_text())
-    except (OSError, json.JSONDecodeError):
-        return None
-    if facts.get("prepared_version") != PREPARED_VERSION:
+    """Return a kernel of the store; None where it is damaged, or kept by another version."""
+    facts = read_json(folder / "kernel.json")
+    if not isinstance(facts, dict) or facts.get("prepared_version") != PREPARED_VERSION:
         return None
 
     def paths(names: Sequence[str]) -> tuple[Path, ...]:
         return tuple(folder / f"{name}.ko" for name in names)
 
-    return GuestKernel(
-        facts["version"],
-        folder / "image",
-        facts["is_pvh"],
-        paths(facts["modules"]),
-        paths(facts["network_modules"]),
-        tuple(facts["network"]),
-    )
+    try:
+        kernel = GuestKernel(
+            facts["version"],
+            folder / "image",
+            facts["is_pvh"],
+            paths(facts["modules"]),
+            paths(facts["network_modules"]),
+            tuple(facts["network"]),
+        )
+    except (KeyError, TypeError):
+        return None
+    files = (kernel.image, *kernel.modules, *kernel.network_modules)
+    return kernel if all(map(Path.is_file, files)) else None
 
 
 # ---- where kernels come from -----------------------------------------------------------
