@@ -168,6 +168,15 @@ def _check_memory(top: Table, nodes: Sequence[NumaNode]) -> None:
 
 def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[NumaNode]) -> None:
     count = Counter(package for node in nodes for package in node.packages)
+    for node in nodes:
+        if node.package not in node.packages:
+            top.fail(
+                f"NUMA node {node.number} is in package {node.package}, and all its cores are in "
+                "others; give it the package of some of them",
+                "numa_node",
+                node.number,
+                "package",
+            )
     for node in all_nodes:
         if node.package not in count:
             top.fail(
