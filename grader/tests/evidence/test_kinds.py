@@ -126,10 +126,10 @@ def test_page_tables_are_read_by_role_and_life(installation: Installation) -> No
     record = of_runs(page_tables(HANDOUT, 16 * KIB, 516 * KIB), page_tables(SUBMISSION, 8 * KIB))
     evidence = parse(record)
     (handout,) = evidence.runs_of(PAGE_TABLES, HANDOUT)
-    assert [life.most_bytes for life in handout.lifetimes] == [16 * KIB, 516 * KIB]
-    assert handout.lifetimes[0].phase_bytes["release"] == 40 * KIB
+    assert [life.most_bytes for life in handout.tables] == [16 * KIB, 516 * KIB]
+    assert handout.tables[0].phases[-1].page_table_bytes == 40 * KIB
     (own,) = evidence.runs_of(PAGE_TABLES)
-    assert [life.most_bytes for life in own.lifetimes] == [8 * KIB]
+    assert [life.most_bytes for life in own.tables] == [8 * KIB]
 
 
 def test_page_tables_are_shown_beside_the_tables_that_they_are_of() -> None:

@@ -77,9 +77,9 @@ def secret_of(root: Path, lab: Lab) -> Secret:
     return Secret(lab.name, lines)
 
 
-def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
-    """Return the exceptions in a file. Raises NumalabError."""
-    top = read_table(path, NumalabError, ("exception",))
+def read_exceptions() -> tuple[Exception_, ...]:
+    """Return the exceptions in exceptions.toml. Raises NumalabError."""
+    top = read_table(EXCEPTIONS, NumalabError, ("exception",))
     return tuple(
         Exception_(table.text("reason"), table.texts("files"), frozenset(table.texts("lines")))
         for table in top.tables("exception", ("reason", "files", "lines"))

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.record import ActiveThreads, Placement, Trace
-from numalab.evidence.run_formats import Origin
+from numalab.evidence.record import Placement, Trace
+from numalab.evidence.run_formats import ActiveThreadsRun, Origin
 from numalab.evidence.touch import Users, place_of, used_again_from
 from numalab.evidence.traced_pages import TracedArray
 
@@ -212,7 +212,7 @@ def idlers(
     return sorted(found, key=lambda idler: idler.expected_share)
 
 
-def spinning_thread(run: ActiveThreads) -> Idler | None:
+def spinning_thread(run: ActiveThreadsRun) -> Idler | None:
     """Return the thread that works on the arrays least often while it takes CPU time, compared with
     the one that works most often; None: all work, too few moments show anything, or none uses the
     arrays at half of the moments, as where threads work on copies."""

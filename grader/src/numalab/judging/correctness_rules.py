@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from numalab.evidence.kinds import CHECK, RACE, STORES
-from numalab.evidence.record import SOLUTION, Evidence, Race
+from numalab.evidence.record import SOLUTION, Evidence
+from numalab.evidence.run_formats import RaceRun
 from numalab.judging import explain
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
@@ -71,7 +72,7 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
     )
 
 
-def doubtful_races(evidence: Evidence) -> list[Race]:
+def doubtful_races(evidence: Evidence) -> list[RaceRun]:
     """Return the searches for data races that prove nothing: those that found no race, of parts in
     which each search ended early or missed the race that numalab makes as a test."""
     races = evidence.runs_of(RACE)
@@ -79,7 +80,7 @@ def doubtful_races(evidence: Evidence) -> list[Race]:
     return [race for race in races if not race.has_race and race.part not in well]
 
 
-def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
+def _not_searched(criterion: Criterion, race: RaceRun, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict on a doubtful search: undecided where it was interrupted; a failure where
     a search in the solution's kernel worked, unless `unusable` has an error for this one; else
     numalab's error."""
@@ -107,10 +108,9 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     for race in evidence.runs_of(RACE):
-        if race.has_race:
-            return verdict_on(
-                criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
-            )
+        if race.race is not None:
+            why = explain.race(race.race)
+            return verdict_on(criterion, "fail", "data_race", why, value=1.0, unit="races")
     if evidence.race_error is not None:
         return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in doubtful_races(evidence):

@@ -8,9 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from numalab.evidence.record import LeftOut, Race
-from numalab.evidence.results import Mismatch, Results
-from numalab.evidence.run_formats import FaultPlace, IncompleteRequests, Outcome
+from numalab.evidence.record import LeftOut
+from numalab.evidence.run_formats import (
+    FaultPlace,
+    FirstMismatch,
+    IncompleteRequests,
+    Outcome,
+    RaceReport,
+    ResultsRecord,
+)
 from numalab.judging import printed_words
 from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
@@ -44,7 +50,7 @@ def _nth(phase: str, number: int) -> str:
     return phase if number == 1 else f"call {number} of {phase}"
 
 
-def mismatch(first: Mismatch, language: str) -> str:
+def mismatch(first: FirstMismatch, language: str) -> str:
     """Return a clause on a wrong element: where it is, its value, and the value it should have."""
     where = indexed(first.array, first.element, language)
     if first.rank is not None and language == "fortran":  # the array may have two dimensions
@@ -54,13 +60,15 @@ def mismatch(first: Mismatch, language: str) -> str:
         row = f"{first.row} ({first.row_name})" if first.row_name else f"{first.row}"
         where = f"{first.array} in row {row}, column {column}"
     after = f"after {_nth(first.phase, first.repetition + 1)}"
-    found, expected = apart(first.actual, first.expected)
-    if first.actual_digits:
+    found, expected = apart(float(first.actual), float(first.expected))
+    if first.actual_digits and first.expected_digits:
         found, expected = first.actual_digits, first.expected_digits
     return f"{where} is {found} {after}, it should be {expected}"
 
 
-def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
+def results(
+    results: ResultsRecord, n: int | None, language: str, ranks: int | None = None
+) -> str | None:
     """Return sentences on one mistake in results, or None where there is none. n: the problem size;
     ranks: the number of the job's ranks. None of either: it is not mentioned."""
     if results.requests is not None:  # what is wrong then may come of it
@@ -150,7 +158,7 @@ def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) ->
     )
 
 
-def race(race: Race) -> str:
+def race(race: RaceReport) -> str:
     """Return sentences on a data race. The record has its lines, and no variable."""
     lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)

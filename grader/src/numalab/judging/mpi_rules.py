@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import CHECK, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
-from numalab.evidence.record import Evidence, ThreadLevel
-from numalab.evidence.run_formats import LEVELS, Outcome
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import LEVELS, Outcome, ThreadLevelRun
 from numalab.judging import explain, rank_goals
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
@@ -53,7 +53,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     wrong = [
         checked.results
         for check in evidence.runs_of(CHECK)
-        for checked in check.checked
+        for checked in check.checks
         if has_mistake(checked.results)
     ]
     if wrong and not stuck:
@@ -77,7 +77,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                 unit="deadlocks",
                 began_in=end_origin(lab, check.outcome),
             )
-        for checked in check.checked:
+        for checked in check.checks:
             why_wrong = explain.results(
                 checked.results, checked.n, evidence.language, checked.ranks
             )
@@ -118,7 +118,7 @@ def _named(level: int) -> str:
     return f"MPI_THREAD_{LEVELS[level].upper()}"
 
 
-def _least(run: ThreadLevel) -> tuple[int, int, str]:
+def _least(run: ThreadLevelRun) -> tuple[int, int, str]:
     """Return the least level that suffices for the observed calls, the highest that is not too
     much, and as a clause why the least is needed. Threads beyond the team are the MPI library's."""
     ranks = run.ranks
@@ -148,7 +148,7 @@ def calls_beyond_level(evidence: Evidence) -> bool:
     )
 
 
-def _level_faults(run: ThreadLevel) -> list[str]:
+def _level_faults(run: ThreadLevelRun) -> list[str]:
     """Return a sentence for each kind of fault of a program's thread level that is looked for;
     none: it is right. The first wrong start or answer ends the search."""
     ranks = run.ranks
@@ -178,19 +178,19 @@ def _level_faults(run: ThreadLevel) -> list[str]:
     return faults + _other_level_faults(run)
 
 
-def _other_level_faults(run: ThreadLevel) -> list[str]:
+def _other_level_faults(run: ThreadLevelRun) -> list[str]:
     """Return a sentence for each kind of fault with a library that provides less or more than was
     requested."""
     faults = {}
-    if run.ended is not None:
-        code = run.ended.exit_code
+    if run.ended_with_other_level is not None:
+        code = run.ended_with_other_level.exit_code
         faults["ended"] = (
             "It ends the program"
             + (f" (exit code {code})" if code is not None else "")
             + " where the library provides another level than it asks for: it is to return 0 where "
             "that is less, else 1."
         )
-    for given in run.other_levels:
+    for given in run.tried_levels:
         if given.requested is None or given.provided is None or given.answer is None:
             continue
         asked, provided = LEVELS.index(given.requested), LEVELS.index(given.provided)

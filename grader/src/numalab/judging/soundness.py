@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from numalab.evidence.kinds import CHECK, OBSERVED_KINDS, TIMED_ROUND, TRACE
-from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, TimedRound
-from numalab.evidence.results import KernelRun, Results
-from numalab.evidence.run_formats import Outcome
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, KernelRun, TimedRound
+from numalab.evidence.run_formats import CheckRun, Outcome, ResultsRecord
 from numalab.judging import explain, tampering
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
@@ -53,18 +52,21 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
     return next((outcome for outcome in outcomes if not outcome.ok), None)
 
 
-def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
+def all_results(evidence: Evidence) -> Iterator[tuple[ResultsRecord, int | None, int | None]]:
     """Yield the results of checks, evidence_runs and timed runs of the kernel, the problem size n,
     and the number of ranks; None of either: it is not told."""
     for kind in (CHECK, *KERNEL_RUNS):
         for run in evidence.runs_of(kind):
-            yield from run.all_results
+            if isinstance(run, CheckRun):
+                yield from ((size.results, size.n, size.ranks) for size in run.checks)
+            elif hasattr(run, "results"):
+                yield run.results, None, None
     for replicate in evidence.runs_of(TIMED_ROUND):
         if SUBMISSION in replicate.roles:
             yield replicate.roles[SUBMISSION].results, replicate.n, None
 
 
-def has_mistake(results: Results) -> bool:
+def has_mistake(results: ResultsRecord) -> bool:
     return (
         results.mismatches > 0
         or results.wrote_before_array is not None
@@ -86,7 +88,7 @@ def is_sound(evidence: Evidence) -> bool:
     )
 
 
-def mistake_origin(lab: Lab, results: Results) -> str:
+def mistake_origin(lab: Lab, results: ResultsRecord) -> str:
     """Return where the first wrong result comes from: a function of the contract, else its array;
     empty: no element is wrong."""
     first = results.first_mismatch
