@@ -314,6 +314,17 @@ def test_the_assignment_of_clones(names: list[str], delivery: str, assignment: s
     assert assignment_prefix(names, delivery) == assignment
 
 
+def test_each_lab_that_is_not_taken_has_its_own_reason(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    for lab in (FIRST, SECOND):
+        (delivery / "eve" / lab).mkdir(parents=True)
+        (delivery / "eve" / lab / "kernel.c").symlink_to("/etc/passwd")
+    intake = import_submissions(delivery, course, labs, quiet)
+    assert [problem.lab for problem in intake.problems] == [FIRST, SECOND]
+    assert not any(SECOND in one.why for one in intake.problems if one.lab == FIRST)
+
+
 # ---- the same student again ----------------------------------------------------------------
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -160,13 +159,8 @@ Says = Callable[[str], str]
 
 def says_version(compiler: str) -> str:
     """Return what a compiler prints for --version; empty: it can't be run, or takes too long."""
-    try:
-        done = starting.run(
-            [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
+    environment = shell_variables.builder_environment()
+    return starting.version_text(compiler, environment, _VERSION_LIMIT_S)
 
 
 def _is_gnu(compiler: str, says: Says, *, is_fortran: bool) -> bool:
