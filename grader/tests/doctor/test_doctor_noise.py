@@ -18,7 +18,7 @@ from support import invented
 from support.commands import numalab_command
 from support.invented import ONE_NODE
 from support.node_trees import NODE
-from support.run_values import an_outcome
+from support.run_values import form_of
 
 from numalab.doctor import noise_run
 from numalab.doctor.noise import (
@@ -43,8 +43,8 @@ from numalab.doctor.noise_run import Noise, TimedTogether, measure_noise
 from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Evidence, RolePart, TimedRound
-from numalab.evidence.results import Results
+from numalab.evidence.record import Evidence, TimedRound
+from numalab.evidence.run_formats import TimedRole
 from numalab.grading.request import Listener, build_own_programs
 from numalab.grading.timing import solution_grading
 from numalab.harness.monitor import describe_node
@@ -54,7 +54,7 @@ from numalab.judging.planner import Timed
 from numalab.judging.sequential import CAREFUL, Thresholds, decide
 from numalab.labs.declaration import Lab
 
-OK = RolePart(an_outcome("ok"), Results(1, 0, None, None), initialize_s=0.5)
+OK = form_of(TimedRole, {"role": "any", "initialize_s": 0.5})
 ALWAYS, NEVER = [(0.2, 0.2), (0.2, 0.2)], [(-0.2, -0.2), (-0.2, -0.2)]
 STEADY = forecast([(0.2, 0.21), (0.2, 0.19)], None, CAREFUL, 60)
 

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from support.traced import OK, RIGHT, array, placement, threads_on, trace
+from support.run_values import a_run
+from support.traced import array, placement, threads_on, trace
 
 from numalab.evidence.page_work import (
     Idler,
@@ -20,18 +21,20 @@ from numalab.evidence.page_work import (
     spinning_thread,
     threads_that_use,
 )
-from numalab.evidence.record import ActiveThreads, CpuTime
-from numalab.evidence.results import ThreadActivity
-from numalab.evidence.run_formats import Origin
+from numalab.evidence.record import CpuTime
+from numalab.evidence.run_formats import ActiveThread, ActiveThreadsRun, Origin
 from numalab.evidence.touch import Users
 from numalab.evidence.traced_pages import TracedArray
 
 TWO = threads_on(0, 1)
 
 
-def seen(*threads: tuple[int, int]) -> ActiveThreads:
-    roll = tuple(ThreadActivity(works, busy_else) for works, busy_else in threads)
-    return ActiveThreads(None, OK, RIGHT, 64, roll, len(roll))
+def seen(*threads: tuple[int, int]) -> ActiveThreadsRun:
+    roll = tuple(
+        ActiveThread(thread=number, works=works, spins=busy_else)
+        for number, (works, busy_else) in enumerate(threads)
+    )
+    return a_run(ActiveThreadsRun, moments=64, threads=roll, team=len(roll))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf, isnan
 from typing import Any
 
 import pytest
@@ -10,59 +9,35 @@ from support.run_values import an_outcome, form_of, parsed
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import (
-    ACTIVE_THREADS,
-    BINDING,
-    CHECK,
     CPUSETS,
     LATENCY,
-    LOCATE,
-    MEMORY,
     PLACEMENT,
     RACE,
-    RANKS,
-    STORES,
     THREAD_LEVEL,
     TIMED_ROUND,
     TRACE,
 )
-from numalab.evidence.read_parts import expand, read_checked_pages, read_results
+from numalab.evidence.read_parts import expand, read_checked_pages
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
-    ActiveThreads,
-    Binding,
-    Check,
-    Checked,
     CpuTime,
     Json,
     Kind,
     Latency,
-    Launched,
-    Locate,
-    Memory,
     Placement,
-    Race,
-    RolePart,
     SingleThread,
-    ThreadLevel,
     TimedRound,
     Trace,
 )
-from numalab.evidence.results import Mismatch, Results, ThreadActivity
 from numalab.evidence.run_formats import (
     GroupRefusal,
-    IncompleteRequests,
-    KernelTable,
-    LocatedThread,
-    MpiCalls,
     Origin,
     OtherLevel,
-    Outcome,
-    Rank,
-    RankLevel,
+    RaceRun,
     ResultsRecord,
     Slots,
     Thread,
-    TooFew,
+    TimedRole,
     TouchMap,
     TracedPages,
 )
@@ -71,7 +46,7 @@ from numalab.evidence.traced_pages import TracedArray
 OK = {"status": "ok", "printed_bytes": 3}
 WELL = an_outcome("ok", printed_bytes=3)
 RIGHT = {"checked": 9, "mismatches": 0}
-CORRECT = Results(9, 0, None, None)
+CORRECT = ResultsRecord(checked=9, mismatches=0)
 COMMON: Json = {"part": "x", "team": 2, "outcome": OK, "results": RIGHT}
 THREADS = [
     {"thread": 1, "allowed_pus": [4, 5], "core": -1, "package": 2, "numa_node": 3, "last_pu": 5}
@@ -81,23 +56,12 @@ SLOTS = {
     "count": 2, "bad_lengths": 0, "unreadable": 0, "least_keys": 5, "sums_right": True,
     "most_apart_bytes": 64,
 }  # fmt: skip
-TABLE = {
-    "n": 1, "bytes": 8, "huge_bytes": 0, "create_s": 0.1, "initialize_s": 0.2, "compute_s": 0.3,
-    "initialize_page_faults": 4, "resident_before_bytes": 5, "resident_during_bytes": 6,
-    "resident_after_bytes": 7, "address_space_before_bytes": 8, "address_space_after_bytes": 9,
-}  # fmt: skip
 CALLS = {"main": 1, "main_in_parallel": 2, "other": 3, "at_once": 4}
-RANK = {"rank": 0, "requested": "serialized", "provided": "multiple", "answer": 1, "threads": 4}
-LEVEL = COMMON | {"ranks": [RANK | {"calls": CALLS}]}
-LEVELS_OF_RANK = (RankLevel(0, "serialized", "multiple", 1, 4, MpiCalls(1, 2, 3, 4)),)
-
-
-def levels(*others: OtherLevel, ended: Outcome | None = None) -> ThreadLevel:
-    return ThreadLevel("x", WELL, LEVELS_OF_RANK, others, ended, 2)
-
-
-def results_of(data: Json) -> Results:
-    return read_results(form_of(ResultsRecord, data))
+RANK: Json = {
+    "rank": 0, "requested": "serialized", "provided": "multiple", "answer": 1, "threads": 4,
+    "calls": CALLS,
+}  # fmt: skip
+LEVEL = COMMON | {"ranks": [RANK]}
 
 
 def sample_of(data: Json, looked_at: int) -> CheckedPages:
@@ -115,11 +79,6 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
 @pytest.mark.parametrize(
     ("kind", "run", "read"),
     [
-        (CHECK, {"checks": [{"n": 7, "results": RIGHT}]},
-         Check("x", WELL, (Checked(7, None, CORRECT, (), 0),))),
-        (CHECK, {"checks": [{"n": 7, "ranks": 3, "results": RIGHT,
-                             "sent": {"messages": [5, 6], "round_trips": 2}}]},
-         Check("x", WELL, (Checked(7, 3, CORRECT, (5, 6), 2),))),
         (TRACE, {"n": 8, "threads": THREADS},
          Trace("x", WELL, CORRECT, 8, BOUND, "", "", False, (), 2, None)),
         (TRACE, {"n": 8, "threads": [], "touch_map": {
@@ -160,36 +119,9 @@ def sample(size: int, elapsed_s: float, warm_up: bool = False) -> Json:
             "n": 8, "threads": [], "computes": 1,
             "one_thread": {"computes": 1, "cpu_s": 3.0, "team_cpu_s": 5.0, "outcome": OK}},
          Placement("x", WELL, CORRECT, 8, (), None, {}, (), 2, SingleThread(WELL, 3.0, 5.0, 5.0))),
-        (ACTIVE_THREADS, {"moments": 9, "threads": [{"works": 1, "spins": 2}]},
-         ActiveThreads("x", WELL, CORRECT, 9, (ThreadActivity(1, 2),), 2)),
-        (ACTIVE_THREADS, {"moments": 0}, ActiveThreads("x", WELL, CORRECT, 0, (), 2)),
-        (RACE, {}, Race("x", WELL, False, (), None)),
-        (RACE, {"race": None, "searched": True}, Race("x", WELL, False, (), True)),
-        (RACE, {"race": {"accesses": ["kernel.c:3"]}, "searched": False},
-         Race("x", WELL, True, ("kernel.c:3",), False)),
-        (MEMORY, {"huge_pages_allowed": True, "tables": [TABLE]},
-         Memory("x", WELL, CORRECT, True,
-                (KernelTable(1, 8, 0, 0.1, 0.2, 0.3, 4, 5, 6, 7, 8, 9, None, None, None),))),
-        (BINDING, {"file": "f.toml", "runtime": "libomp", "threads": THREADS},
-         Binding("x", WELL, "f.toml", "libomp", BOUND, 2)),
-        (LOCATE, {"rounds": [[{"thread": 0, "pu": 1, "numa_node": 2, "reported_pu": 3,
-                               "reported_numa_node": 4}]]},
-         Locate("x", WELL, ((LocatedThread(0, 1, 2, 3, 4),),), 2, ())),
-        (LOCATE, {"rounds": [], "free_rounds": [[]]}, Locate("x", WELL, (), 2, ((),))),
-        (RANKS, {"file": "l.toml", "refused": "no", "ranks": [{"rank": 3, "threads": THREADS}]},
-         Launched("x", WELL, "l.toml", "no", (Rank(3, BOUND),), 2)),
         (LATENCY, {"file": None, "ranks": [], "samples": [
             sample(16, 8e-6), sample(8, 9.0, True), sample(8, 16e-6), sample(8, 24e-6)]},
          Latency("x", WELL, None, (), {8: (2.0, 3.0), 16: (1.0,)}, 2)),
-        (THREAD_LEVEL, LEVEL | {"other_levels": [
-            {"requested": "multiple", "provided": "single", "answer": None}]},
-         levels(OtherLevel("multiple", "single", None))),
-        # An earlier record has one: a level less than the first rank asked for.
-        (THREAD_LEVEL, LEVEL | {"answer_to_less": 0},
-         levels(OtherLevel("serialized", "funneled", 0))),
-        (THREAD_LEVEL, LEVEL | {"answer_to_less": None}, levels()),
-        (THREAD_LEVEL, LEVEL, levels()),
-        (THREAD_LEVEL, LEVEL | {"ended_with_other_level": OK}, levels(ended=WELL)),
     ],
 )  # fmt: skip
 def test_a_run_becomes_a_value(kind: Kind[Any], run: Json, read: object) -> None:
@@ -203,27 +135,29 @@ def test_a_run_becomes_a_value(kind: Kind[Any], run: Json, read: object) -> None
     assert found == read
 
 
-@pytest.mark.parametrize("asked", [None, "single"])
-def test_less_than_the_least_level_there_is_not(asked: str | None) -> None:
-    ranks = [RANK | {"calls": CALLS, "requested": asked}]
-    assert parsed(THREAD_LEVEL, COMMON | {"ranks": ranks, "answer_to_less": 0}).other_levels == ()
-    assert parsed(THREAD_LEVEL, COMMON | {"ranks": [], "answer_to_less": 0}).other_levels == ()
+@pytest.mark.parametrize(
+    ("run", "tried"),
+    [
+        ({"other_levels": [{"requested": "multiple", "provided": "single", "answer": None}]},
+         (OtherLevel("multiple", "single", None),)),
+        # An earlier record has one: a level less than the first rank asked for.
+        ({"answer_to_less": 0}, (OtherLevel("serialized", "funneled", 0),)),
+        ({"answer_to_less": None}, ()),
+        ({}, ()),
+        ({"ranks": [], "answer_to_less": 0}, ()),
+        # Less than the least level there is not.
+        ({"ranks": [RANK | {"requested": None}], "answer_to_less": 0}, ()),
+        ({"ranks": [RANK | {"requested": "single"}], "answer_to_less": 0}, ()),
+    ],
+)  # fmt: skip
+def test_levels_that_a_rank_was_tried_with(run: Json, tried: tuple[OtherLevel, ...]) -> None:
+    assert parsed(THREAD_LEVEL, LEVEL | run).tried_levels == tried
 
 
-def test_stores_with_other_teams() -> None:
-    counts = dict.fromkeys(
-        ("n", "threads", "line_bytes", "lines", "stores", "lost", "shared_lines", "shared_stores"),
-        1,
-    )
-    run = COMMON | counts | {"noted": True, "most_written": [], "by_thread": [], "slots": SLOTS}
-    alone = parsed(STORES, run)
-    assert (alone.results, alone.teams_outcome, alone.teams_results) == (CORRECT, None, None)
-    others = parsed(
-        STORES,
-        run | {"teams_outcome": {"status": "crashed"}, "teams_results": RIGHT | {"mismatches": 2}},
-    )
-    assert others.teams_outcome == an_outcome("crashed")
-    assert others.teams_results == Results(9, 2, None, None)
+def test_most_runs_are_their_evidence() -> None:
+    run = parsed(RACE, COMMON | {"race": {"accesses": ["kernel.c:3"]}})
+    assert isinstance(run, RaceRun) and run.has_race
+    assert not parsed(RACE, COMMON).has_race
 
 
 def test_programs_in_groups_by_name() -> None:
@@ -260,11 +194,13 @@ def test_a_generation_has_the_times_of_each_role() -> None:
             timed("solution", 1.25), timed("submission", 3.0, cut=True, warm_up=True),
         ],
     }  # fmt: skip
+    slots = Slots(2, 0, 0, 5, True, 64)
+    well: Json = {"environment": {}, "initialize_s": 0.5, "results": CORRECT, "outcome": WELL}
     assert parsed(TIMED_ROUND, run) == TimedRound(
         part="x", slow=None, n=7, bytes_moved=80,
         roles={
-            "solution": RolePart(WELL, CORRECT, 0.5, None),
-            "submission": RolePart(WELL, CORRECT, 0.5, Slots(2, 0, 0, 5, True, 64)),
+            "solution": TimedRole(role="solution", taken_s=9.0, **well),
+            "submission": TimedRole(role="submission", slots=slots, **well),
         },
         elapsed_s={"solution": (1.0, 1.25), "submission": (2.0, 3.0)},
         cut=frozenset({"submission"}), is_retry=False,
@@ -300,50 +236,6 @@ def test_who_may_fail_and_has_tells_of_nobody(changes: Json, is_there: bool) -> 
 
 
 # ---- pieces ------------------------------------------------------------------------------------
-
-
-def test_the_first_wrong_element_with_all_that_is_known() -> None:
-    wrong = {
-        "array": "a", "element": 3, "expected": "NaN", "actual": "-Infinity", "phase": "compute",
-        "repetition": 1,
-    }  # fmt: skip
-    first = results_of({"checked": 9, "mismatches": 2, "first_mismatch": wrong}).first_mismatch
-    assert first is not None and isnan(first.expected) and first.actual == -inf
-    assert vars(first) | {"expected": 0.0} == vars(
-        Mismatch("a", 3, 0.0, -inf, "compute", 1, None, None, None, None, "", "", "")
-    )
-    more = {
-        "expected": 1.5, "actual": 2, "rank": 4, "row": 5, "column": 6, "row_name": "halo",
-        "remark": "late", "expected_digits": "15", "actual_digits": "16",
-    }  # fmt: skip
-    found = results_of(
-        {"checked": 9, "mismatches": 2, "first_mismatch": wrong | more}
-    ).first_mismatch
-    assert found == Mismatch(
-        "a", 3, 1.5, 2.0, "compute", 1, 4, 5, 6, "halo", "late", "15", "16"
-    )  # fmt: skip
-
-
-def test_results_with_all_that_can_be_wrong() -> None:
-    assert results_of(RIGHT) == Results(
-        9, 0, None, None, None, None, "", None, 0, None, None
-    )  # fmt: skip
-    requests = {
-        "fault": "given_up", "count": 2, "call": "MPI_Isend", "rank": 1, "phase": "compute",
-    }  # fmt: skip
-    found = results_of(RIGHT | {
-        "wrote_before_array": "a", "wrote_after_array": "b", "replaced_array": "c",
-        "too_few_messages": {"required": 4, "observed": 3},
-        "too_few_bytes": {"required": 2, "observed": 1},
-        "messages_ahead": 5, "n_unit": "rows", "requests": requests,
-    })  # fmt: skip
-    assert found == Results(
-        9, 0, None, "a", TooFew(4, 3),
-        IncompleteRequests("given_up", 2, "MPI_Isend", 1, "compute", ""),
-        "rows", TooFew(2, 1), 5, "c", "b",
-    )  # fmt: skip
-    named = results_of(RIGHT | {"requests": requests | {"line": "kernel.c:8"}}).requests
-    assert named is not None and named.line == "kernel.c:8"
 
 
 def test_pages_are_coded_in_runs() -> None:

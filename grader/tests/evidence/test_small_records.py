@@ -9,34 +9,33 @@ from typing import Any
 import msgspec
 import pytest
 from support import invented
-from support.run_values import an_outcome, form_of, parsed
-from support.traced import OK, RIGHT
+from support.run_values import a_run, an_outcome, form_of, parsed
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.cpusets import GroupedProgram, read_program, share_on
-from numalab.evidence.kinds import LINK_RUN, REFERENCE_LOOPS, SATURATION, SERIES, STOPS, STORES
-from numalab.evidence.live_stops import LiveStops, ReportedStops
+from numalab.evidence.kinds import LINK_RUN, REFERENCE_LOOPS, SATURATION
 from numalab.evidence.load import is_loaded
+from numalab.evidence.mixes import rates_gb_s, times_ns
 from numalab.evidence.node_format import NodeDescription
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.page_mode import mode_of_workers
-from numalab.evidence.record import Checked, CpuTime, Evidence, Json, PageTableLifetime, TimedRound
+from numalab.evidence.record import CpuTime, Evidence, Json, TimedRound
 from numalab.evidence.refused import recorded_node, refused
-from numalab.evidence.results import Results
 from numalab.evidence.run_formats import (
     SLOT_BYTES,
-    DrawnSeries,
     GroupProgram,
     Mix,
-    OtherTeam,
+    NotedLine,
     Outcome,
-    Overrun,
+    PageTablesLife,
+    ResultsRecord,
     Slots,
+    StopsRun,
+    StoresRun,
     Thread,
     TooFew,
     TransferMismatch,
 )
-from numalab.evidence.store_notes import Stores, WrittenLine
 from numalab.installation import Installation
 
 # ---- the node ----------------------------------------------------------------------------------
@@ -144,14 +143,20 @@ def test_whose_fault_an_end_is(
     ],
 )
 def test_round_trips_that_lack_messages(more: dict[str, Any], without: bool) -> None:
-    assert Results(1, 0, None, None, **more).is_without_messages is without
+    assert ResultsRecord(checked=1, mismatches=0, **more).is_without_messages is without
 
 
 def test_sums_of_small_records() -> None:
     assert CpuTime(1.0, 2.0, 0.5, 1.0, 3.5).lost_s == 2.5
-    life = PageTableLifetime(1, 8, 40, {"allocate": 44, "initialize": 70, "release": 30})
-    assert life.most_bytes == 30
-    assert PageTableLifetime(1, 8, 40, {}).most_bytes == 0
+    phases = [("allocate", 44), ("initialize", 70), ("release", 30)]
+    for after, most_bytes in ((phases, 30), ([], 0)):
+        life = form_of(PageTablesLife, {
+            "bytes": 8, "page_table_before_bytes": 40,
+            "phases": [{"phase": name, "page_table_bytes": size} for name, size in after],
+        })  # fmt: skip
+        assert life.most_bytes == most_bytes
+    line = NotedLine(line=1, stores=9, by_thread=[(0, 4), (1, 5)])
+    assert line.thread_stores == {0: 4, 1: 5}
     assert CheckedPages(9, ((0, 2), (5, 3))).count == 5
     assert not CheckedPages(9, ((0, 2), (5, 3))).is_whole
     assert CheckedPages(5, ((0, 5),)).is_whole
@@ -162,8 +167,6 @@ def test_what_stands_for_nothing_in_values_that_are_not_read() -> None:
     alone = TimedRound(None, None, 1, 8, {}, {})
     assert (alone.cut, alone.is_retry, alone.taken_s) == (frozenset(), False, {})
     assert (alone.bytes_allocated, alone.loads_in_chain) == (None, 0)
-    not_followed = Checked(8, 2, RIGHT)
-    assert (not_followed.messages, not_followed.round_trips) == ((), 0)
     told = {field.name: field.default for field in fields(Evidence)}
     assert (told["is_starting_code"], told["interrupted"]) == (False, False)
 
@@ -200,50 +203,25 @@ def test_shares_of_pages_on_nodes() -> None:
     assert share_on({0: 1}, (0,)) == 1.0
 
 
-# ---- series and stops --------------------------------------------------------------------------
+# ---- stops -------------------------------------------------------------------------------------
 
 
-def test_series_stand_beside_their_truth() -> None:
-    drawn = [{"kind": "steps", "length": 9, "truth": [1, 2], "answers": []}]
-    assert parsed(SERIES, {"series": drawn}).series == (DrawnSeries("steps", 9, (1, 2), ()),)
-
-
-def stops(**changes: Any) -> LiveStops:
+def stops(**changes: Any) -> StopsRun:
     facts: dict[str, Any] = {
         "gap_s": 0.1, "least_s": 0.25, "watch_s": 2.0, "elapsed_s": 3.0,
-        "stops": ((0.5, 0.75), (1.0, 1.5)), "runqueue_wait_s": 0.75, "steal_s": 0.5,
+        "stops": [(0.5, 0.75), (1.0, 1.5)], "runqueue_wait_s": 0.75, "taken_s": 0.5,
         "reported": None,
     }  # fmt: skip
-    return LiveStops(None, OK, **facts | changes)
+    return a_run(StopsRun, **facts | changes)
 
 
 def test_what_a_thread_lost_beside_the_stops() -> None:
     alone = stops()
     assert (alone.stopped_s, alone.lost_s, alone.more_stops) == ((1.5, 2.25), 1.25, 5.0)
-    looked = stops(arguable=(3, 0.25))
+    looked = stops(arguable_stops=3, arguable_s=0.25)
     assert (looked.lost_s, looked.more_stops) == (0.75, 5.0)
-    assert stops(arguable=(0, 0.0), steal_s=0.125).more_stops == 0.5
+    assert stops(arguable_stops=0, arguable_s=0.0, taken_s=0.125).more_stops == 0.5
     assert (alone.ahead_s, alone.too_short) == (0.0, ())
-
-
-def test_a_record_of_stops() -> None:
-    figures = {
-        "gap_s": 0.1, "least_s": 0.2, "watch_s": 0.3, "elapsed_s": 0.4, "runqueue_wait_s": 0.5,
-        "taken_s": 0.6,
-    }  # fmt: skip
-    older = figures | {"stops": [[1.0, 2.0]], "reported": None}
-    facts: dict[str, Any] = figures | {"stops": ((1.0, 2.0),), "reported": None}
-    facts["steal_s"] = facts.pop("taken_s")
-    ended = an_outcome("ok")
-    assert parsed(STOPS, older) == LiveStops(None, ended, **facts)
-    newer = older | {
-        "reported": [3, 2_000_000_000], "ahead_s": 0.7, "too_short": [[0.1, 0.2]],
-        "arguable_stops": 4, "arguable_s": 0.8,
-    }  # fmt: skip
-    facts |= {"ahead_s": 0.7, "too_short": ((0.1, 0.2),), "arguable": (4, 0.8)}
-    assert parsed(STOPS, newer) == LiveStops(
-        None, ended, **facts | {"reported": ReportedStops(3, 2.0)}
-    )
 
 
 # ---- jobs on a link ----------------------------------------------------------------------------
@@ -299,11 +277,8 @@ def test_loops_are_told_by_their_best_repetition() -> None:
             {"threads": 2, "loops": [loop(1, 0, 0, 1e-6)]},
         ],
     })  # fmt: skip
-    assert found.outcome == an_outcome("ok")
-    assert (found.part, found.team, found.pool_bytes) == ("x", 2, 24000)
-    assert found.unseen == (Mix(1, 1, 0),)
     # Of 1000 elements, in nanoseconds.
-    first, second = found.times_ns
+    first, second = times_ns(found)
     assert first == pytest.approx({Mix(1, 0, 0): 2.0, Mix(1, 1, 0): 5.0})
     assert second == pytest.approx({Mix(1, 0, 0): 1.0})
 
@@ -315,11 +290,9 @@ def test_rates_of_a_loop_by_threads() -> None:
                   {"threads": 2, "loops": [loop(1, 1, 0, 1e-6)]}],
         "generations": [{"processes": [{"threads": 2, "loops": [loop(0, 0, 1, 4e-6)]}]}],
     })  # fmt: skip
-    assert (found.part, found.team, found.pool_bytes) == ("x", 2, 24000)
-    assert (found.pus, found.drawn) == ((0, 2), (2,))
-    assert found.curve == pytest.approx({1: 12.0, 2: 24.0})
-    (rates,) = found.rates_gb_s
-    assert rates == pytest.approx({2: 4.0})
+    assert rates_gb_s(found, found.curve) == pytest.approx({1: 12.0, 2: 24.0})
+    (one,) = found.generations
+    assert rates_gb_s(found, one.processes) == pytest.approx({2: 4.0})
 
 
 # ---- stores ------------------------------------------------------------------------------------
@@ -327,13 +300,13 @@ def test_rates_of_a_loop_by_threads() -> None:
 SLOTS = Slots(2, 0, 0, 5, True, 64)
 
 
-def stores(n: int = 100, threads: int = 2, **changes: Any) -> Stores:
+def stores(n: int = 100, threads: int = 2, **changes: Any) -> StoresRun:
     facts: dict[str, Any] = {
         "line_bytes": 64, "lines": 9, "stores": 90, "lost": 0, "shared_lines": 1,
-        "shared_stores": 25, "most_written": (), "thread_accesses": (), "slots": SLOTS,
+        "shared_stores": 25, "most_written": [], "by_thread": [], "slots": SLOTS,
         "noted": True,
     }  # fmt: skip
-    return Stores(None, OK, RIGHT, n=n, threads=threads, **facts | changes)
+    return a_run(StoresRun, n=n, threads=threads, **facts | changes)
 
 
 @pytest.mark.parametrize(
@@ -354,41 +327,10 @@ def stores(n: int = 100, threads: int = 2, **changes: Any) -> Stores:
     ],
 )
 def test_threads_that_count(by_thread: tuple[tuple[int, int], ...], counting: int) -> None:
-    assert stores(thread_accesses=by_thread).counting_threads == counting
+    assert stores(by_thread=by_thread).counting_threads == counting
 
 
 def test_shared_stores_are_of_each_element() -> None:
     assert stores().shared_share == 0.25
-    four = stores(threads=4, thread_accesses=((25, 0), (13, 0), (12, 0), (50, 0)))
+    four = stores(threads=4, by_thread=((25, 0), (13, 0), (12, 0), (50, 0)))
     assert four.counting_threads == 3
-
-
-def test_a_record_of_stores() -> None:
-    slots = {
-        "count": 2, "bad_lengths": 0, "unreadable": 0, "least_keys": 5, "sums_right": True,
-        "most_apart_bytes": 64,
-    }  # fmt: skip
-    counts = {
-        "n": 1, "threads": 2, "line_bytes": 64, "lines": 3, "stores": 4, "lost": 5,
-        "shared_lines": 6, "shared_stores": 7, "noted": None,
-    }  # fmt: skip
-    record = counts | {
-        "most_written": [{"line": 1, "stores": 9, "by_thread": [[0, 4], [1, 5]]}],
-        "by_thread": [[8, 9]], "slots": slots,
-    }  # fmt: skip
-    ended = an_outcome("ok")
-    facts: dict[str, Any] = counts | {
-        "most_written": (WrittenLine(1, 9, {0: 4, 1: 5}),), "thread_accesses": ((8, 9),),
-        "slots": SLOTS,
-    }  # fmt: skip
-    record |= {"results": {"checked": 1000, "mismatches": 0}}
-    assert parsed(STORES, record) == Stores(None, ended, RIGHT, **facts)
-    past = {"of": "allocated", "bytes": 8}
-    teams = [{"threads": 3, "slots": slots}, {"threads": 4, "slots": slots, "overrun": past}]
-    facts |= {
-        "teams": (OtherTeam(3, SLOTS), OtherTeam(4, SLOTS, Overrun("allocated", 8))),
-        "overrun": Overrun("variables", 0),
-    }
-    changed = record | {"teams": teams, "overrun": {"of": "variables"}}
-    assert parsed(STORES, changed) == Stores(None, ended, RIGHT, **facts)
-    assert (SLOTS.stores, SLOTS.shared_keys, SLOTS.on_stack) == (0, 0, 0)

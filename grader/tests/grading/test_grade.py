@@ -216,10 +216,10 @@ def kept_evidence(installation: Installation, language: str) -> Evidence:
     evidence = load(
         installation.results_folder("01_first_touch", language, "solution") / "evidence.json"
     )
-    sizes = [one.n for one in evidence.runs_of(CHECK)[0].checked]
+    sizes = [one.n for one in evidence.runs_of(CHECK)[0].checks]
     assert sizes[:5] == [1, 7, 1000, 4099, 100003]
     assert {n % 64 for n in sizes[5:]} == set(range(64))  # whatever the width of a vector
-    for number, one in enumerate(evidence.runs_of(CHECK)[0].checked):
+    for number, one in enumerate(evidence.runs_of(CHECK)[0].checks):
         comparisons = 4 if number < 5 else 2  # once initialised, computed three times, or once
         assert one.results.checked % (3 * comparisons) == 0  # three arrays
     # Every run has compared every element of its three arrays.

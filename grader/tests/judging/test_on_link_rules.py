@@ -12,12 +12,14 @@ from support import invented
 from support.golden_texts import check_text, check_verdict
 from support.mpi_labs import lab_of
 
+from numalab.evidence.kinds import CHECK
 from numalab.evidence.read_record import parse, record_of
 from numalab.evidence.run_formats import SLOT_BYTES, TransferMismatch
 from numalab.grading.link_runs import Payload, compare, draw_payload
 from numalab.judging import planner
 from numalab.judging.judge import judge, sound_parts
 from numalab.judging.places import vm_requests
+from numalab.judging.rules import is_needed
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Lab
 
@@ -152,9 +154,7 @@ def test_a_kernel_that_nobody_checks_here_is_run_there(lab: Lab) -> None:
     assert sound_parts(lab, evidence) == ("moved", "deliver")
     (look,) = vm_requests(lab, evidence)
     assert (look.machine, look.parts, look.only) == ("hydra", ("deliver",), {"on_link"})
-    assert not planner.is_checked_locally(lab, "deliver") and planner.is_checked_locally(
-        lab, "moved"
-    )
+    assert not is_needed(CHECK, lab, "deliver") and is_needed(CHECK, lab, "moved")
     not_built = session(virtual=False)
     not_built["build"]["kernel"] = {"status": "does_not_compile", "message": "no", "output": ""}
     assert sound_parts(lab, parse(not_built)) == ()

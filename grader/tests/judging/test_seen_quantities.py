@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from support.golden_texts import raises_text
 from support.invented import TWO_NODES, evidence
-from support.run_values import an_outcome
+from support.run_values import a_run, an_outcome
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
@@ -16,16 +16,23 @@ from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
     SUBMISSION,
-    Check,
-    Checked,
     Evidence,
     Kind,
-    Memory,
     Trace,
 )
-from numalab.evidence.results import Results
-from numalab.evidence.run_formats import KernelTable, Origin, Slots, Thread
-from numalab.evidence.store_notes import Stores, WrittenLine
+from numalab.evidence.run_formats import (
+    CheckedSize,
+    CheckRun,
+    KernelTable,
+    MemoryRun,
+    NotedLine,
+    Origin,
+    ResultsRecord,
+    SentMessages,
+    Slots,
+    StoresRun,
+    Thread,
+)
 from numalab.evidence.traced_pages import TracedArray
 from numalab.installation import Installation
 from numalab.judging.observed_quantities import NotMeasured, measure_quantity
@@ -42,7 +49,7 @@ from numalab.labs.variants import (
 )
 
 OK = an_outcome("ok")
-RIGHT = Results(1000, 0, None, None)
+RIGHT = ResultsRecord(checked=1000, mismatches=0)
 
 
 def quantity(what: What, **more: Any) -> Quantity:
@@ -153,11 +160,11 @@ def table(size: int, huge: int, faults: int) -> KernelTable:
 def test_small_pages_of_two_tables() -> None:
     small = 8 * MIB + (64 << 10)
     tables = (table(small, 8 * MIB - 4416, 70), table(256 * MIB, 256 * MIB - 4416, 130))
-    here = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, tables))
+    here = record(MEMORY, SOLUTION, a_run(MemoryRun, huge_pages_allowed=True, tables=tables))
     assert measure_quantity(quantity("on_small_pages"), here)[0] == pytest.approx(64 + 4416 / 1024)
     assert measure_quantity(quantity("faults_of_small_pages"), here) == (2, 2)
     none = tuple(table(t.bytes, 0, 1000) for t in tables)
-    without = record(MEMORY, SOLUTION, Memory(None, OK, RIGHT, True, none))
+    without = record(MEMORY, SOLUTION, a_run(MemoryRun, huge_pages_allowed=True, tables=none))
     for what in (quantity("on_small_pages"), quantity("faults_of_small_pages")):
         with raises_text(NotMeasured):
             measure_quantity(what, without)
@@ -169,13 +176,15 @@ def test_small_pages_of_two_tables() -> None:
 def test_keys_in_shared_lines() -> None:
     """Of 1000, as chance has it."""
     lines = (
-        WrittenLine(0, 400, {0: 400}),
-        WrittenLine(1, 200, {0: 120, 1: 80}),
-        WrittenLine(2, 400, {1: 400}),
+        NotedLine(line=0, stores=400, by_thread=[(0, 400)]),
+        NotedLine(line=1, stores=200, by_thread=[(0, 120), (1, 80)]),
+        NotedLine(line=2, stores=400, by_thread=[(1, 400)]),
     )
     slots = Slots(2, 0, 0, 500, True, 1000, 192)
-    stores = Stores(None, OK, RIGHT, 1000, 2, 64, 3, 1010, 0, 1, 80, lines, ((1, 1), (1, 1)),
-                    slots, True)  # fmt: skip
+    stores = a_run(
+        StoresRun, n=1000, threads=2, line_bytes=64, lines=3, stores=1010, lost=0, shared_lines=1,
+        shared_stores=80, most_written=lines, by_thread=[(1, 1), (1, 1)], slots=slots, noted=True,
+    )  # fmt: skip
     here = record(STORES, HANDOUT, stores)
     expected: tuple[tuple[What, float], ...] = (("in_shared_lines", 20.0), ("met", 8.0))
     for what, of_100 in expected:
@@ -188,13 +197,19 @@ def test_keys_in_shared_lines() -> None:
 
 
 def test_messages_are_told_by_repetition() -> None:
-    checked = (Checked(8, 3, RIGHT, (50, 100, 50), 50), Checked(4096, 3, RIGHT, (8, 16, 8), 8))
-    here = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, checked))
+    few = SentMessages(messages=[50, 100, 50], round_trips=50)
+    many = SentMessages(messages=[8, 16, 8], round_trips=8)
+    checks = [
+        CheckedSize(n=8, ranks=3, results=RIGHT, sent=few),
+        CheckedSize(n=4096, ranks=3, results=RIGHT, sent=many),
+    ]
+    here = record(SYNCHRONOUS_CHECK, SOLUTION, a_run(CheckRun, checks=checks))
     assert measure_quantity(quantity("messages"), here) == (4.0, 4.0)
     assert measure_quantity(quantity("of_rank", rank=1), here) == (0.5, 0.5)
     with raises_text(NotMeasured):
         measure_quantity(quantity("of_rank", rank=3), here)
-    older = record(SYNCHRONOUS_CHECK, SOLUTION, Check(None, OK, (Checked(8, 3, RIGHT),)))
+    alone = [CheckedSize(n=8, ranks=3, results=RIGHT)]
+    older = record(SYNCHRONOUS_CHECK, SOLUTION, a_run(CheckRun, checks=alone))
     with raises_text(NotMeasured):
         measure_quantity(quantity("messages"), older)
 

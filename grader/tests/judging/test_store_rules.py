@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import invented
 from support.golden_texts import check_verdict, raises_text
 from support.mpi_labs import lab_of
@@ -381,6 +381,6 @@ def test_nothing_is_drawn_of_nothing(lab: Lab) -> None:
     evidence = parse(session())
     with raises_text(NothingToDraw):
         lines_figure([("", evidence)])
-    run = replace(parse(session(stores())).runs_of(STORES)[0], most_written=())
+    run = structs.replace(parse(session(stores())).runs_of(STORES)[0], most_written=[])
     with pytest.raises(NothingToDraw):
         lines_figure([("", evidence.having(STORES, [run]))])

@@ -127,7 +127,7 @@ from numalab.labs.declaration import Criterion
 
 @Rule("even_n", runs=(CHECK,))
 def even_n(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    n = evidence.runs_of(CHECK)[0].checked[0].n
+    n = evidence.runs_of(CHECK)[0].checks[0].n
     return judge_value(criterion, float(n % 2 == 0), f"n is {n}.", unit="share")
 '''
 

@@ -34,6 +34,7 @@ from numalab.errors import Interrupted, NumalabError, UserError
 from numalab.grading import explanation
 from numalab.installation import Installation, find_installation
 from numalab.labs.declaration import RUN_UNDER, Lab, load_labs
+from numalab.learning import api
 from numalab.learning.api import LearnerLab, find_lab
 from numalab.learning.initial_answers import read_initial_answers
 from numalab.learning.notebook import description, open_notebook
@@ -244,16 +245,21 @@ def test_a_published_figure_is_told_once_it_is_predicted(
     assert max(map(len, said.splitlines())) <= 78
 
 
-@pytest.mark.parametrize("name", ["run", "sweep", "across", "explore", "node"])
+@pytest.mark.parametrize(
+    ("name", "number", "inner"),
+    [("run", "01", "_measure"), ("grade", "01", "_measure"), ("sweep", "01", "_found"),
+     ("across", "06", "_found"), ("explore", "02", "explored"), ("node", "01", "node")],
+)  # fmt: skip
 def test_every_measurement_ends_its_line_and_takes_an_interrupt(
-    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(lab: LearnerLab, *args: Any, **kwargs: Any) -> Any:
+    name: str, number: str, inner: str,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def interrupted(*args: Any, **kwargs: Any) -> Any:
         lab.progress("waiting for another command")
         raise KeyboardInterrupt
 
-    lab = open_notebook("06")
-    monkeypatch.setattr(LearnerLab, name, interrupted)
+    lab = open_notebook(number)
+    monkeypatch.setattr(LearnerLab if hasattr(LearnerLab, inner) else api, inner, interrupted)
     with pytest.raises(Interrupted):
         getattr(lab, name)()
     assert capsys.readouterr().out.endswith(f"\r{'':<72}\r")
@@ -298,15 +304,17 @@ def test_published_figures_are_predicted_and_stand_beside_the_solution_only(
 
 
 def test_a_broken_file_of_predictions_is_begun_anew(tmp_path: Path) -> None:
-    for text in ("{", "[]", '{"x": 3}', '{"x": {"first": 1}}'):
+    for text in ("{", "[]", '{"x": 3}', '{"x": {"first": 1}}', '{"x": {"first": 1, "last": NaN}}'):
         (tmp_path / FILE).write_text(text)
         assert read_predictions(tmp_path) == {}
         assert keep_predictions(tmp_path, {"y": 1})["y"].first == 1
-    for value in (float("nan"), True, "50 %", " 2.5"):
+    for value in (float("nan"), True, "50 %", " 2.5", "-.5"):
         with pytest.raises(UserError, match=r"y = .*: predict a number"):
             keep_predictions(tmp_path, {"y": value})
     with pytest.raises(UserError, match="smaller"):
         keep_predictions(tmp_path, {"y": 10**400})
+    with pytest.raises(UserError):
+        keep_predictions(tmp_path, {"y": "\ud800"})
     for value in (2.5, -0.1, "two", "50 %", True, float("nan")):
         with pytest.raises(UserError, match=r"share_here = .*: predict a share between 0 and 1"):
             keep_predictions(tmp_path, {"share_here": value})

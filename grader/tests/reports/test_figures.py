@@ -9,18 +9,26 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from msgspec import structs
 from support import invented
 from support.gallery import drawing_marks
 from support.golden_texts import check_text, raises_text
 from support.pages import assert_legible, texts
-from support.run_values import an_outcome
+from support.run_values import a_run, an_outcome
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import BINDING, MEMORY, PLACEMENT, RANKS, TRACE
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import HANDOUT, Binding, CpuTime, Evidence, Launched, Memory
-from numalab.evidence.results import Results
-from numalab.evidence.run_formats import KernelTable, Rank, Thread
+from numalab.evidence.record import HANDOUT, CpuTime, Evidence
+from numalab.evidence.run_formats import (
+    BindingRun,
+    KernelTable,
+    MemoryRun,
+    Rank,
+    RanksRun,
+    ResultsRecord,
+    Thread,
+)
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.judging.timing_account import timing_accounts
@@ -53,7 +61,7 @@ from numalab.reports.figures.touch import (
 )
 
 GALLERY = load_gallery(gallery_folder(find_installation("gnu")))
-OK, RIGHT = an_outcome("ok"), Results(1, 0, None, None)
+OK, RIGHT = an_outcome("ok"), ResultsRecord(checked=1, mismatches=0)
 
 
 # ---- topology ----------------------------------------------------------------------
@@ -229,7 +237,10 @@ def test_what_was_not_seen_is_said_and_not_drawn() -> None:
 
 
 def bound(threads: Sequence[Thread]) -> Evidence:
-    run = Binding(None, OK, "kmp_close.env", "libomp", tuple(threads), len(threads))
+    run = a_run(
+        BindingRun, file="kmp_close.env", runtime="libomp", threads=tuple(threads),
+        team=len(threads),
+    )  # fmt: skip
     return parse(invented.evidence(invented.TWO_NODES)).having(BINDING, [run])
 
 
@@ -271,13 +282,13 @@ def test_ranks_are_drawn_on_all_that_they_are_bound_to() -> None:
         Rank(r, tuple(Thread(t, tuple(range(r, 8, 2)), -1, -1, -1) for t in range(4)))
         for r in range(2)
     )
-    job = Launched(None, OK, "launch.toml", None, ranks, 4)
+    job = a_run(RanksRun, file="launch.toml", refused=None, ranks=ranks, team=4)
     evidence = parse(invented.evidence(invented.TWO_NODES)).having(RANKS, [job])
     (sitting,) = sittings("x", evidence, "launch.toml")
     assert (sitting.noun, len(sitting.threads)) == ("rank", 8)
     drawn = texts(thread_figure([sitting, sitting]))
     assert (drawn.count("R0"), drawn.count("R1")) == (8, 8)
-    refused = evidence.having(RANKS, [replace(job, refused="no")])
+    refused = evidence.having(RANKS, [structs.replace(job, refused="no")])
     assert list(sittings("x", refused, "launch.toml")) == []
 
 
@@ -359,7 +370,7 @@ def test_bars_of_memory_are_the_tables() -> None:
     mib = 2**20
     table = KernelTable(1, 64 * mib, 48 * mib, 0.0, 0.1, 0.1, 1234, 10 * mib, 75 * mib, 11 * mib,
                         0, 0)  # fmt: skip
-    memory = Memory(None, OK, RIGHT, True, (table,))
+    memory = a_run(MemoryRun, huge_pages_allowed=True, tables=[table])
     evidence = (
         parse(invented.evidence(invented.ONE_NODE))
         .having(MEMORY, [memory])

@@ -21,6 +21,7 @@ from support.evidence_parts import (
 from support.golden_texts import check_text
 from support.invented import ONE_NODE, SOME_CAUSE
 from support.pages import all_of, local, read, rows_of, words
+from support.run_values import changed
 
 from numalab.evidence.format import Build
 from numalab.evidence.read_record import parse
@@ -249,7 +250,7 @@ def test_answers_that_were_wrong_are_drawn(labs: dict[str, Lab]) -> None:
     lab = labs["08_quiet_node"]
     asked = next(c for c in lab.criteria if c.rule == "decided")
     evidence = answered(BARE)
-    runs = {key: tuple(replace(run, part=asked.part) for run in of) for key, of in
+    runs = {key: tuple(changed(run, part=asked.part) for run in of) for key, of in
             evidence.runs.items()}  # fmt: skip
     evidence = replace(evidence, runs=runs)
     wrong = kernel(lab, one(asked.name, "fail"), evidence=evidence)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.text import Text
 from support import invented
 from support.drawn import of_lines
@@ -371,7 +372,7 @@ def test_of_several_launches_each_has_the_sizes_that_it_was_timed_at() -> None:
 def test_a_table_that_was_not_seen_to_its_end_has_no_column() -> None:
     evidence = with_memory(parse(invented.evidence(ONE)))
     (_, last) = evidence.runs_of(MEMORY, "solution")
-    crashed = evidence.having(MEMORY, [last, replace(last, outcome=CRASHED)], "solution")
+    crashed = evidence.having(MEMORY, [last, structs.replace(last, outcome=CRASHED)], "solution")
     assert [column.name for column in memory_columns(crashed)] == ["4 KiB pages", "yours"]
     assert memory_columns(evidence.having(MEMORY, [])) == []
 

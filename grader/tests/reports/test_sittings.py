@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support import invented
-from support.evidence_parts import CRASHED, OK, sat
+from support.evidence_parts import CRASHED, sat
 from support.golden_texts import check_text
 from support.invented import EIGHT_NODES, TWO_NODES
+from support.run_values import a_run
 
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
 from numalab.evidence.read_record import parse
-from numalab.evidence.record import Binding, Launched
-from numalab.evidence.run_formats import Rank, Thread
+from numalab.evidence.run_formats import BindingRun, Rank, RanksRun, Thread
 from numalab.reports.figures import sittings, thread_figure
 from numalab.reports.figures.threads import _numbers, _reach
 
@@ -42,16 +43,17 @@ def test_the_graded_kernels_team_is_drawn() -> None:
 
 
 def test_a_files_threads_and_ranks_are_drawn_by_its_name() -> None:
-    def binding(file: str, runtime: str) -> Binding:
-        return Binding(None, OK, file, runtime, threads(1), 1)
+    def binding(file: str, runtime: str) -> BindingRun:
+        return a_run(BindingRun, file=file, runtime=runtime, threads=threads(1))
 
     runs = [binding("a.env", "libomp"), binding("b.env", "libomp"), binding("a.env", "libgomp"),
-            replace(binding("a.env", "x"), outcome=CRASHED)]  # fmt: skip
+            structs.replace(binding("a.env", "x"), outcome=CRASHED)]  # fmt: skip
     bound = replace(HERE.having(BINDING, runs), is_virtual=True)
     check_text([found.label for found in sittings("x", bound, "a.env")])
-    job = Launched(None, OK, "near.toml", None, (Rank(0, threads(4, 6)), Rank(1, threads(2))), 1)
-    jobs = [job, replace(job, file="far.toml"), replace(job, refused="No."),
-            replace(job, outcome=CRASHED)]  # fmt: skip
+    ranks = (Rank(0, threads(4, 6)), Rank(1, threads(2)))
+    job = a_run(RanksRun, file="near.toml", refused=None, ranks=ranks)
+    others = ({"file": "far.toml"}, {"refused": "No."}, {"outcome": CRASHED})
+    jobs = [job, *(structs.replace(job, **changes) for changes in others)]
     (found,) = sittings("x", HERE.having(RANKS, jobs), "near.toml")
     check_text(found.label)
     assert [(thread.number, thread.last_pu) for thread in found.threads] == [(0, 4), (1, 2)]

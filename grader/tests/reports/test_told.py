@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import invented
 from support.evidence_parts import grouped_programs, placing, roof, stores
 from support.golden_texts import check_text
@@ -208,7 +209,9 @@ def test_lines_are_told_by_their_writers() -> None:
     both = sight_words(LineView("here", "count", stores(), stores(1)))
     check_text(both)
     assert "solution" not in sight_words(LineView("here", "count", stores(), None))
-    at_least = replace(stores(), most_written=(replace(stores().most_written[2], stores=500),))
+    at_least = structs.replace(
+        stores(), most_written=[structs.replace(stores().most_written[2], stores=500)]
+    )
     assert line_words(at_least) == "line 0: thread 3 1"
 
 

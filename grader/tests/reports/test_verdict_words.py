@@ -303,7 +303,9 @@ def test_the_first_line_that_a_kernel_prints_is_told(
     outcomes: Sequence[Outcome], told: str | None
 ) -> None:
     (check,) = HERE.runs_of(CHECK)
-    found = printed_words(HERE.having(CHECK, [replace(check, outcome=one) for one in outcomes]))
+    found = printed_words(
+        HERE.having(CHECK, [structs.replace(check, outcome=one) for one in outcomes])
+    )
     assert (found is None) == (told is None)
     if told is not None and found is not None:
         assert found.splitlines()[0].endswith(f": {told}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import invented
 from support.evidence_parts import (
     CRASHED,
@@ -19,6 +20,7 @@ from support.evidence_parts import (
     stores,
 )
 from support.invented import EIGHT_NODES, ONE_NODE, SOME_CAUSE, TWO_NODES
+from support.run_values import changed
 from support.sessions import bound, session, told, worked
 
 from numalab.evidence.kinds import CPUSETS, PLACING, SERIES, STORES, TRACE
@@ -104,7 +106,7 @@ def test_the_first_place_that_failed_is_drawn_of_groups(first_touch: Lab) -> Non
 
 
 def part_of(evidence: Evidence, part: str | None) -> Evidence:
-    runs = {key: tuple(replace(run, part=part) for run in of) for key, of in evidence.runs.items()}
+    runs = {key: tuple(changed(run, part=part) for run in of) for key, of in evidence.runs.items()}
     return replace(evidence, runs=runs)
 
 
@@ -113,14 +115,14 @@ def test_lines_are_drawn_here_and_where_they_failed(labs: dict[str, Lab]) -> Non
     criterion = next(c for c in lab.criteria if reads(c, STORES))
     (part, *_) = lab.kernel_parts
     yours = part_of(line_writers(BARE), part)
-    last = replace(stores(2), part=part)
-    unwritten = replace(last, most_written=())
-    both = yours.having(STORES, [replace(last, lost=1), last, unwritten], SOLUTION)
-    both = both.having(STORES, [last, replace(stores(3), part=part), unwritten])
+    last = structs.replace(stores(2), part=part)
+    unwritten = structs.replace(last, most_written=[])
+    both = yours.having(STORES, [structs.replace(last, lost=1), last, unwritten], SOLUTION)
+    both = both.having(STORES, [last, structs.replace(stores(3), part=part), unwritten])
     places = [("here", both), ("hydra", both)]
     (view,) = line_views(lab, failing(), places)
     assert (view.where, view.part, view.solution) == ("here", part, None)
-    assert view.yours == replace(stores(3), part=part)
+    assert view.yours == structs.replace(stores(3), part=part)
     here, there = line_views(lab, failing((criterion.name, "hydra")), places)
     assert (here.solution, there.where, there.solution) == (None, "hydra", last)
     (alone,) = line_views(lab, failing((criterion.name, "here")), [("here", yours)])

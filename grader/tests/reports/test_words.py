@@ -14,7 +14,7 @@ from support.invented import SOME_CAUSE
 from numalab import words
 from numalab.commands.test import count_tests
 from numalab.evidence.read_record import parse
-from numalab.evidence.results import Mismatch
+from numalab.evidence.run_formats import FirstMismatch
 from numalab.grading.handed_files import not_utf8
 from numalab.harness.build import compiler_output, stage
 from numalab.harness.interface import Argument, prototypes
@@ -53,19 +53,21 @@ def test_percentages_are_100_only_when_all() -> None:
     ],
 )
 def test_values_are_told_apart(found: float, expected: float) -> None:
-    wrong = Mismatch("e", 3, expected, found, "one", 0)
+    wrong = FirstMismatch(
+        array="e", element=3, expected=expected, actual=found, phase="one", repetition=0
+    )
     check_text(explain.mismatch(wrong, "c"))
 
 
 def test_whole_numbers_have_all_their_digits() -> None:
     """Where a float, in which records have values, leaves some out."""
-    wrong = Mismatch(
-        "reached",
-        1,
-        0.0,
-        1.1936128518282651e19,
-        "chase",
-        0,
+    wrong = FirstMismatch(
+        array="reached",
+        element=1,
+        expected=0.0,
+        actual=1.1936128518282651e19,
+        phase="chase",
+        repetition=0,
         expected_digits="0",
         actual_digits="11936128518282651045",
     )

@@ -11,19 +11,27 @@ from msgspec import structs
 from numalab.evidence.cpusets import JOB, OTHERS, Cpusets, GroupedProgram
 from numalab.evidence.kinds import CPUSETS, FILE_PLACING, MEMORY, PLACING, SERIES, STORES
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json, Memory, Series
-from numalab.evidence.results import Results
-from numalab.evidence.run_formats import DrawnSeries, KernelTable, Slots, Thread
-from numalab.evidence.store_notes import Stores, WrittenLine
+from numalab.evidence.record import HANDOUT, SOLUTION, SUBMISSION, Evidence, Json
+from numalab.evidence.run_formats import (
+    DrawnSeries,
+    KernelTable,
+    MemoryRun,
+    NotedLine,
+    ResultsRecord,
+    SeriesRun,
+    Slots,
+    StoresRun,
+    Thread,
+)
 from numalab.judging.rates import Middle, ReferenceShare
 from numalab.modelling.speedups import ModelledSpeedup
 from numalab.modelling.times import Demand, Flow, Missing, Modelled
 from numalab.reports.figures import Sitting
 from numalab.reports.roofline import Roof, RoofPoint
-from support.run_values import an_outcome
+from support.run_values import a_run, an_outcome
 
 OK, CRASHED = an_outcome("ok"), an_outcome("crashed")
-RIGHT = Results(1, 0, None, None)
+RIGHT = ResultsRecord(checked=1, mismatches=0)
 MIB = 2**20
 
 
@@ -50,8 +58,9 @@ def drawn_series(kinds: int = 2) -> tuple[DrawnSeries, ...]:
 
 
 def answered(evidence: Evidence, kinds: int = 2) -> Evidence:
-    other = Series("other", OK, drawn_series(1))
-    return evidence.having(SERIES, [other, Series("decide", OK, drawn_series(kinds))])
+    other = a_run(SeriesRun, part="other", series=drawn_series(1))
+    own = a_run(SeriesRun, part="decide", series=drawn_series(kinds))
+    return evidence.having(SERIES, [other, own])
 
 
 def grouped_programs() -> Cpusets:
@@ -96,25 +105,26 @@ def placed(evidence: Evidence) -> Evidence:
 SLOTS = Slots(4, 0, 0, 100, True, 64)
 
 
-def stores(lines: int = 3) -> Stores:
+def stores(lines: int = 3) -> StoresRun:
     """Of 1,000 keys: the first line by two threads, 400 and 100 stores, the second by one, 300;
     the third has 8, and the fourth 7 of them: too few to be drawn."""
     writers = ({2: 100, 1: 400}, {3: 300}, {4: 10}, {4: 9})
     written = tuple(
-        WrittenLine(number, sum(by_thread.values()), by_thread)
+        NotedLine(line=number, stores=sum(by_thread.values()), by_thread=list(by_thread.items()))
         for number, by_thread in enumerate(writers[:lines] + writers[3:])
     )
-    return Stores(
-        "count", OK, RIGHT, 1000, 4, 64, lines, 819, 0, 1, 100, written, ((250, 200),) * 4, SLOTS,
-        True,
+    return a_run(
+        StoresRun, part="count", n=1000, threads=4, line_bytes=64, lines=lines, stores=819, lost=0,
+        shared_lines=1, shared_stores=100, most_written=written, by_thread=[(250, 200)] * 4,
+        slots=SLOTS, noted=True,
     )  # fmt: skip
 
 
 def line_writers(evidence: Evidence, lines: int = 3) -> Evidence:
     """What counts is the last time that lines were written, of that kernel."""
-    told = replace(stores(lines), part=None)
-    older, other, none = stores(1), stores(2), replace(told, most_written=())
-    return evidence.having(STORES, [replace(older, part=None), told, other, none])
+    told = structs.replace(stores(lines), part=None)
+    older, other, none = stores(1), stores(2), structs.replace(told, most_written=[])
+    return evidence.having(STORES, [structs.replace(older, part=None), told, other, none])
 
 
 def table(huge: int, faults: int, initialize_s: float, compute_s: float) -> KernelTable:
@@ -134,8 +144,8 @@ def with_memory(evidence: Evidence) -> Evidence:
     for role, one in runs.items():
         older = structs.replace(one, huge_bytes=MIB)
         runs_of_role = [
-            Memory(None, OK, RIGHT, True, (older,)),
-            Memory(None, OK, RIGHT, True, (older, one)),
+            a_run(MemoryRun, huge_pages_allowed=True, tables=[older]),
+            a_run(MemoryRun, huge_pages_allowed=True, tables=[older, one]),
         ]
         evidence = evidence.having(MEMORY, runs_of_role, role)
     return evidence

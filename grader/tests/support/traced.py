@@ -7,13 +7,12 @@ from typing import Any
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.record import CpuTime, Placement, SingleThread, Trace
-from numalab.evidence.results import Results
-from numalab.evidence.run_formats import Thread
+from numalab.evidence.run_formats import ResultsRecord, Thread
 from numalab.evidence.traced_pages import TracedArray
 from support.run_values import an_outcome
 
 OK = an_outcome("ok")
-RIGHT = Results(1000, 0, None, None)
+RIGHT = ResultsRecord(checked=1000, mismatches=0)
 
 
 def threads_on(*nodes: int) -> tuple[Thread, ...]:

@@ -45,9 +45,7 @@ def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about one of its own."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-    file = criterion.file
-    assert file is not None
-    text = evidence.handed(file.name)
+    text = evidence.handed(criterion.needed_file.name)
     if text is None:
         return not_measured(criterion, evidence)
     answers = read_answers(text.text)

@@ -30,9 +30,7 @@ from numalab.labs.declaration import Criterion
 @Rule("governor", subject="answers")
 def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the questions whose answer does not follow from the recording."""
-    file = criterion.file
-    assert file is not None
-    text = evidence.handed(file.name)
+    text = evidence.handed(criterion.needed_file.name)
     if text is None:
         return not_measured(criterion, evidence)
     answers = read_record_answers(text.text)

@@ -8,9 +8,8 @@ from typing import Any
 
 from numalab import words
 from numalab.evidence.kinds import SERIES, STOPS
-from numalab.evidence.live_stops import LiveStops
 from numalab.evidence.record import Evidence, Kind
-from numalab.evidence.run_formats import DrawnSeries
+from numalab.evidence.run_formats import DrawnSeries, StopsRun
 from numalab.judging.principles import Principle, explain
 from numalab.judging.registry import Rule
 from numalab.judging.series_answers import (
@@ -139,7 +138,7 @@ def _relative_excess(reported: float, least: float, most: float) -> float:
     return max(0.0, least - reported, reported - most) / least if least > 0 else 0.0
 
 
-def _too_noisy_text(run: LiveStops) -> str | None:
+def _too_noisy_text(run: StopsRun) -> str | None:
     made, lost_s = len(run.stops), run.lost_s
     if made >= _LEAST_STOPS and lost_s <= _MOST_LOST * run.stopped_s[0]:
         return None
@@ -150,7 +149,7 @@ def _too_noisy_text(run: LiveStops) -> str | None:
     )
 
 
-def _apart(run: LiveStops) -> str:
+def _apart(run: StopsRun) -> str:
     """Return a clause on interruptions that were too short to count; empty: there were none."""
     if not run.too_short:
         return ""
@@ -188,10 +187,11 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return later[-1] if len(runs) == STOPS.max_runs else first
 
 
-def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
+def _judge_stops(criterion: Criterion, run: StopsRun) -> CriterionVerdict:
     """Return the verdict on one run. Time that the machine itself took from the thread counts in
     the kernel's favour: the kernel may report it or not."""
     assert run.reported is not None
+    found, found_s = run.reported[0], 1e-9 * run.reported[1]
     to_watch_s = run.watch_s - run.ahead_s
     if run.elapsed_s < to_watch_s:
         why = (
@@ -202,15 +202,15 @@ def _judge_stops(criterion: Criterion, run: LiveStops) -> CriterionVerdict:
     made, (least_s, most_s) = len(run.stops), run.stopped_s
     arguable = [most for _, most in run.too_short if most >= _ARGUABLE * run.least_s]
     off = max(
-        _relative_excess(run.reported.count, made, made + len(arguable) + run.more_stops),
-        _relative_excess(run.reported.stopped_s, least_s, most_s + sum(arguable) + run.lost_s),
+        _relative_excess(found, made, made + len(arguable) + run.more_stops),
+        _relative_excess(found_s, least_s, most_s + sum(arguable) + run.lost_s),
     )
     busy = _too_noisy_text(run)
     if busy is not None:
         return verdict_on(criterion, "inconclusive", "too_noisy", busy, value=off, unit=_ERROR_UNIT)
     why = (
         f"While noise watched, the kit made {words.count(made, 'stop')}, {_time(most_s)} in all"
-        f"{_apart(run)}; noise found {_stops_text(run.reported.count, run.reported.stopped_s)}."
+        f"{_apart(run)}; noise found {_stops_text(found, found_s)}."
     )
     if run.lost_s >= (criterion.at_most or 0.0) * least_s:
         why += f" The node itself kept it from its core for {_time(run.lost_s)}, which may count."

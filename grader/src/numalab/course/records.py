@@ -78,9 +78,10 @@ class Problem:
 
     Attributes:
         source: where it is, such as an entry's name in a collection, or course.toml.
-        why: sentences; if they begin with "NN_name: ", they are about that lab.
-        student: None if it belongs to no student.
-        is_missing: the problem is that nothing was handed in.
+        why: sentences; if they begin with "NN_name: ", they count as about that lab.
+        student: None if it belongs to no student, or it is not clear to which.
+        is_missing: the collection has no entry of a student who is named in a list, or credited in
+            Classroom 50. False in problems that are read from a gradebook.
     """
 
     source: str

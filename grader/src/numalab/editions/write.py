@@ -135,7 +135,7 @@ def _write(
             text = (partial / file).read_text("utf-8")
             secret = secret_of(installation.root, lab)
             (partial / file).write_text(hints_without(text, file, secret, exceptions), "utf-8")
-    compiled = make_objects(installation, labs, partial / "solutions", progress)
+    facts = make_objects(installation, labs, partial / "solutions", progress)
     for lab in labs:
         write_coded(partial / "solutions" / lab.name, coded_of(installation, lab))
     lay_out(partial, labs, known_gone_paths(installation.root))
@@ -146,8 +146,8 @@ def _write(
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "labs": [lab.name for lab in labs],
             "levels": list(LEVELS),
-            "compilers": [compiled.c, compiled.fortran],
-            "mpi": compiled.mpi,
+            "compilers": [facts["c_compiler"], facts["fortran_compiler"]],
+            "mpi": facts["mpi"],
         },
     )
 

@@ -1,81 +1,61 @@
 """The kinds of evidence: one row each, with the function that makes evidence of a run's record.
 
 A kind that looks at a run that there is, told apart by a mark of its record, is a row here and
-nothing else. A new run takes five files, which CONTRIBUTING.md lists ("Add a kind of evidence")."""
+nothing else. CONTRIBUTING.md lists the files of a new run ("Add a kind of evidence")."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from numalab.evidence.cpusets import Cpusets, read_program
-from numalab.evidence.live_stops import read_stops
-from numalab.evidence.mixes import read_thread_rates, read_unseen_loops
 from numalab.evidence.placed_pages import read_placing
-from numalab.evidence.read_parts import expand, read_checked_pages, read_results
+from numalab.evidence.read_parts import expand, read_checked_pages
 from numalab.evidence.read_trace import traced_arrays
 from numalab.evidence.record import (
     HANDOUT,
     SOLUTION,
-    ActiveThreads,
-    Binding,
-    Check,
-    Checked,
     CpuTime,
     Kind,
     Latency,
-    Launched,
-    Locate,
-    Memory,
-    PageTableLifetime,
-    PageTables,
     Placement,
-    Race,
-    RolePart,
-    Series,
     SingleThread,
-    ThreadLevel,
     TimedRound,
     Trace,
 )
-from numalab.evidence.results import ThreadActivity
 from numalab.evidence.run_formats import (
-    LEVELS,
     ActiveThreadsRun,
     AnyRunRecord,
     BindingRun,
-    CheckedSize,
     CheckRun,
     CpusetsRun,
     LatencyRun,
     LinkJob,
     LocateRun,
     MemoryRun,
-    OtherLevel,
     PageTablesRun,
     PlacementRun,
     RaceRun,
     RanksRun,
+    ReferenceRatesRun,
+    SaturationRun,
     SeriesRun,
     SingleThreadTimes,
+    StopsRun,
+    StoresRun,
     ThreadLevelRun,
     TimedRepetition,
     TimedRole,
     TimingRun,
     TraceRun,
-    WorkerRun,
 )
-from numalab.evidence.store_notes import read_stores
+
+Run = TypeVar("Run")
 
 
-def _ended(run: WorkerRun) -> dict[str, Any]:
-    """Return what evidence of all runs of workers has: part and outcome."""
-    return {"part": run.part, "outcome": run.outcome}
-
-
-def _compared(run: Any) -> dict[str, Any]:
-    """Return the same, and the results, of a run whose results were compared."""
-    return _ended(run) | {"results": read_results(run.results)}
+def _itself(run: Run) -> Run:
+    """Return the record of a run, which is its evidence."""
+    return run
 
 
 def _trace(run: TraceRun) -> Trace:
@@ -84,15 +64,17 @@ def _trace(run: TraceRun) -> Trace:
     if touch_map is not None:
         seen = {name: getattr(touch_map, name) for name in (*seen, "closings")}
     return Trace(
-        **_compared(run), **seen, n=run.n, threads=run.threads,
-        arrays=traced_arrays(touch_map), team=run.team,
+        **seen, part=run.part, outcome=run.outcome, results=run.results, n=run.n,
+        threads=run.threads, arrays=traced_arrays(touch_map), team=run.team,
     )  # fmt: skip
 
 
 def _placement(run: PlacementRun) -> Placement:
     homes = {entry.array: expand(entry.numa_node) for entry in run.residency or ()}
     return Placement(
-        **_compared(run),
+        part=run.part,
+        outcome=run.outcome,
+        results=run.results,
         n=run.n,
         threads=run.threads,
         residency=None if run.residency is None else homes,
@@ -111,11 +93,6 @@ def _placement(run: PlacementRun) -> Placement:
     )
 
 
-def _active_threads(run: ActiveThreadsRun) -> ActiveThreads:
-    threads = tuple(ThreadActivity(entry.works, entry.spins) for entry in run.threads)
-    return ActiveThreads(**_compared(run), moments=run.moments, threads=threads, team=run.team)
-
-
 def _single_thread(placement: PlacementRun, single: SingleThreadTimes) -> SingleThread:
     of_threads_s = sum(entry.cpu_s for entry in placement.cpu_time)
     return SingleThread(
@@ -126,27 +103,10 @@ def _single_thread(placement: PlacementRun, single: SingleThreadTimes) -> Single
     )
 
 
-def _check(run: CheckRun) -> Check:
-    return Check(**_ended(run), checked=tuple(map(_checked, run.checks)))
-
-
-def _checked(size: CheckedSize) -> Checked:
-    sent = () if size.sent is None else (tuple(size.sent.messages), size.sent.round_trips)
-    return Checked(size.n, size.ranks, read_results(size.results), *sent)
-
-
 def _timed_round(run: TimingRun) -> TimedRound:
     """Return a round without roles that may fail and have, or that may and have wrong results."""
     counted = [entry for entry in run.roles if not _is_failed_extra(entry)]
-    roles = {
-        entry.role: RolePart(
-            entry.outcome,
-            read_results(entry.results),
-            entry.initialize_s,
-            entry.slots,
-        )
-        for entry in counted
-    }
+    roles = {entry.role: entry for entry in counted}
     samples = [sample for sample in run.samples if sample.role in roles]
     elapsed: dict[str, list[float]] = {}
     for sample in samples:
@@ -179,81 +139,9 @@ def _taken_s(entry: TimedRole, repetitions: Sequence[TimedRepetition]) -> float:
     return entry.initialize_s + phases_s
 
 
-def _race(run: RaceRun) -> Race:
-    accesses = () if run.race is None else tuple(run.race.accesses)
-    return Race(
-        **_ended(run), has_race=run.race is not None, accesses=accesses, searched=run.searched
-    )
-
-
 def _cpusets(run: CpusetsRun) -> Cpusets:
     programs = {str(program.group): read_program(program) for program in run.programs}
-    return Cpusets(**_ended(run), file=run.file, refusals=tuple(run.refusals), programs=programs)
-
-
-def _series(run: SeriesRun) -> Series:
-    return Series(**_ended(run), series=tuple(run.series))
-
-
-def _link_job(run: LinkJob) -> LinkJob:
-    return run
-
-
-def _memory(run: MemoryRun) -> Memory:
-    return Memory(
-        **_compared(run), huge_pages_allowed=run.huge_pages_allowed, tables=tuple(run.tables)
-    )
-
-
-def _page_tables(run: PageTablesRun) -> PageTables:
-    return PageTables(
-        **_compared(run),
-        lifetimes=tuple(
-            PageTableLifetime(
-                life.n,
-                life.bytes,
-                life.page_table_before_bytes,
-                {phase.phase: phase.page_table_bytes for phase in life.phases},
-            )
-            for life in run.tables
-        ),
-    )
-
-
-def _binding(run: BindingRun) -> Binding:
-    return Binding(
-        **_ended(run), file=run.file, runtime=run.runtime, threads=run.threads, team=run.team
-    )
-
-
-def _locate(run: LocateRun) -> Locate:
-    return Locate(**_ended(run), rounds=run.rounds, team=run.team, free_rounds=run.free_rounds)
-
-
-def _launched(run: RanksRun) -> Launched:
-    return Launched(
-        **_ended(run), file=run.file, refused=run.refused, ranks=run.ranks, team=run.team
-    )
-
-
-def _other_levels(run: ThreadLevelRun) -> tuple[OtherLevel, ...]:
-    """Return ranks with another level; an older record has at most one, rank 0, one level lower."""
-    if run.other_levels is not None:
-        return tuple(run.other_levels)
-    requested = run.ranks[0].requested if run.ranks else None
-    if run.answer_to_less is None or requested in (None, "single"):
-        return ()
-    return (OtherLevel(requested, LEVELS[LEVELS.index(requested) - 1], run.answer_to_less),)
-
-
-def _thread_level(run: ThreadLevelRun) -> ThreadLevel:
-    return ThreadLevel(
-        **_ended(run),
-        ranks=tuple(run.ranks),
-        other_levels=_other_levels(run),
-        ended=run.ended_with_other_level,
-        team=run.team,
-    )
+    return Cpusets(run.part, run.outcome, run.file, tuple(run.refusals), programs)
 
 
 def _latency(run: LatencyRun) -> Latency:
@@ -263,7 +151,8 @@ def _latency(run: LatencyRun) -> Latency:
             us = 1e6 * sample.elapsed_s / (2 * sample.repetitions)
             message_us.setdefault(sample.bytes, []).append(us)
     return Latency(
-        **_ended(run),
+        part=run.part,
+        outcome=run.outcome,
         file=run.file,
         ranks=run.ranks,
         message_us={size: tuple(times) for size, times in sorted(message_us.items())},
@@ -273,9 +162,9 @@ def _latency(run: LatencyRun) -> Latency:
 
 # ---- the table -------------------------------------------------------------------------
 
-CHECK = Kind("check", _check, "kernel", counts_for_soundness=True)
-SYNCHRONOUS_CHECK = Kind(
-    "synchronous_check", _check, "kernel",
+CHECK: Kind[CheckRun] = Kind("check", _itself, "kernel", counts_for_soundness=True)
+SYNCHRONOUS_CHECK: Kind[CheckRun] = Kind(
+    "synchronous_check", _itself, "kernel",
     run="check", mark="synchronous_sends",
 )  # fmt: skip
 TRACE = Kind(
@@ -295,32 +184,32 @@ PLACEMENT = Kind(
     counts_for_soundness=True, doing="looking how the work is shared",
     max_runs=8,  # until most of them agree how the work is shared
 )  # fmt: skip
-ACTIVE_THREADS = Kind(
-    "at_work", _active_threads, "kernel",
+ACTIVE_THREADS: Kind[ActiveThreadsRun] = Kind(
+    "at_work", _itself, "kernel",
     counts_for_soundness=True, doing="looking who is at work",
     max_runs=2,  # where the first speaks against the kernel
     is_local_only=True,
 )  # fmt: skip
-MEMORY = Kind(
-    "memory", _memory, "kernel",
+MEMORY: Kind[MemoryRun] = Kind(
+    "memory", _itself, "kernel",
     counts_for_soundness=True, doing="looking at its memory", baselines=(HANDOUT, SOLUTION),
 )  # fmt: skip
-PAGE_TABLES = Kind(
-    "page_tables", _page_tables, "kernel",
+PAGE_TABLES: Kind[PageTablesRun] = Kind(
+    "page_tables", _itself, "kernel",
     counts_for_soundness=True, doing="looking at its page tables", baselines=(HANDOUT, SOLUTION),
     is_local_only=True,
 )  # fmt: skip
-LOCATE = Kind(
-    "locate", _locate, "kernel",
+LOCATE: Kind[LocateRun] = Kind(
+    "locate", _itself, "kernel",
     counts_for_soundness=True, doing="asking where its threads are",
 )  # fmt: skip
-THREAD_LEVEL = Kind(
-    "thread_level", _thread_level, "kernel",
+THREAD_LEVEL: Kind[ThreadLevelRun] = Kind(
+    "thread_level", _itself, "kernel",
     counts_for_soundness=True, doing="looking who calls MPI", is_local_only=True,
     team=4, is_unbound=True,  # enough to see who calls; they need no cores of their own
 )  # fmt: skip
-STORES = Kind(
-    "stores", read_stores, "kernel",
+STORES: Kind[StoresRun] = Kind(
+    "stores", _itself, "kernel",
     program="-stores", counts_for_soundness=True, doing="noting who writes which cache line",
 )  # fmt: skip
 PLACING = Kind(
@@ -333,38 +222,26 @@ FILLED = Kind(
 )  # fmt: skip
 FILE_PLACING = Kind("file_placing", read_placing, "numalab", run="placing", mark="file")
 # Where the monitor is root and nobody else is.
-CPUSETS = Kind(
-    "cpusets", _cpusets, "numalab",
-    is_vm_only=True,
-)  # fmt: skip
-SERIES = Kind(
-    "series", _series, "kernel",
+CPUSETS = Kind("cpusets", _cpusets, "numalab", is_vm_only=True)
+SERIES: Kind[SeriesRun] = Kind(
+    "series", _itself, "kernel",
     counts_for_soundness=True, doing="asking it about series that are drawn", is_local_only=True,
 )  # fmt: skip
-STOPS = Kind(
-    "stops", read_stops, "kernel",
+STOPS: Kind[StopsRun] = Kind(
+    "stops", _itself, "kernel",
     counts_for_soundness=True, doing="stopping it while it watches",
     is_local_only=True, is_timed=True,
     max_runs=3,  # where the first speaks against the kernel, and the second does not
 )  # fmt: skip
 # An MPI job on two virtual nodes, without the monitor.
-LINK_RUN = Kind("on_link", _link_job, "kernel", is_vm_only=True)
-RACE = Kind("race", _race, "kernel", program="-race")
-BINDING = Kind("binding", _binding, "numalab")
-RANKS = Kind("ranks", _launched, "numalab")
+LINK_RUN: Kind[LinkJob] = Kind("on_link", _itself, "kernel", is_vm_only=True)
+RACE: Kind[RaceRun] = Kind("race", _itself, "kernel", program="-race")
+BINDING: Kind[BindingRun] = Kind("binding", _itself, "numalab")
+RANKS: Kind[RanksRun] = Kind("ranks", _itself, "numalab")
 LATENCY = Kind("latency", _latency, "numalab", is_timed=True)
-REFERENCE_LOOPS = Kind(
-    "lightspeed", read_unseen_loops, "probe", is_timed=True
-)  # fmt: skip
-SATURATION = Kind(
-    "saturation", read_thread_rates, "probe", is_timed=True
-)  # fmt: skip
-TIMED_ROUND = Kind(
-    "generation",
-    _timed_round,
-    "all roles",
-    is_timed=True,
-)
+REFERENCE_LOOPS: Kind[ReferenceRatesRun] = Kind("lightspeed", _itself, "probe", is_timed=True)
+SATURATION: Kind[SaturationRun] = Kind("saturation", _itself, "probe", is_timed=True)
+TIMED_ROUND = Kind("generation", _timed_round, "all roles", is_timed=True)
 
 KINDS: tuple[Kind[Any], ...] = (
     CHECK, SYNCHRONOUS_CHECK, TRACE, ANOTHER_TEAM, WHOLE_TRACE, PLACEMENT, ACTIVE_THREADS, MEMORY,

@@ -8,9 +8,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
-from numalab.evidence.record import ActiveThreads, Placement, Trace
-from numalab.evidence.run_formats import Origin
+from numalab.evidence.record import Placement, Trace
+from numalab.evidence.run_formats import ActiveThreadsRun, Origin
 from numalab.evidence.touch import Users, place_of, used_again_from
 from numalab.evidence.traced_pages import TracedArray
 
@@ -82,12 +83,11 @@ def chance_of(hits: int, drawn: int, share: float) -> float:
 
 def _parts(array: TracedArray) -> list[tuple[frozenset[int], int, int]]:
     """Return each run of pages with the same users: the users, its first page, its length."""
-    parts: list[tuple[frozenset[int], int, int]] = []
-    for page, users in enumerate(array.users):
-        if parts and parts[-1][0] == users:
-            parts[-1] = (users, parts[-1][1], parts[-1][2] + 1)
-        else:
-            parts.append((users, page, 1))
+    parts, first = [], 0
+    for users, run in groupby(array.users):
+        pages = len(list(run))
+        parts.append((users, first, pages))
+        first += pages
     return parts
 
 
@@ -212,7 +212,7 @@ def idlers(
     return sorted(found, key=lambda idler: idler.expected_share)
 
 
-def spinning_thread(run: ActiveThreads) -> Idler | None:
+def spinning_thread(run: ActiveThreadsRun) -> Idler | None:
     """Return the thread that works on the arrays least often while it takes CPU time, compared with
     the one that works most often; None: all work, too few moments show anything, or none uses the
     arrays at half of the moments, as where threads work on copies."""

@@ -6,9 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from numalab.evidence.read_parts import expand, read_results
-from numalab.evidence.results import ComparedRun
-from numalab.evidence.run_formats import ELEMENT_BYTES, FilledNode, PlacingRun
+from numalab.evidence.read_parts import expand
+from numalab.evidence.run_formats import (
+    ELEMENT_BYTES,
+    FilledNode,
+    Outcome,
+    PlacingRun,
+    ResultsRecord,
+)
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class Placing(ComparedRun):
+class Placing:
     """A run that observes where memory was placed.
 
     Attributes:
@@ -46,6 +51,9 @@ class Placing(ComparedRun):
         file: the policy file; empty: the kernel places its memory itself.
     """
 
+    part: str | None
+    outcome: Outcome
+    results: ResultsRecord
     n: int
     page_bytes: int
     thread_nodes: tuple[int, ...]
@@ -124,7 +132,7 @@ def read_placing(run: PlacingRun) -> Placing:
     return Placing(
         part=run.part,
         outcome=run.outcome,
-        results=read_results(run.results),
+        results=run.results,
         n=run.n,
         page_bytes=run.page_bytes,
         thread_nodes=tuple(run.thread_nodes or ()),

@@ -5,41 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-import msgspec
-
 from numalab.evidence.checked_pages import CheckedPages
-from numalab.evidence.results import Mismatch, Results
-from numalab.evidence.run_formats import (
-    FirstMismatch,
-    ResidencyEntry,
-    ResultsRecord,
-    TracedPages,
-)
+from numalab.evidence.run_formats import ResidencyEntry, TracedPages
 
 _Value = TypeVar("_Value")
 _MOST_PAGES = 1 << 22  # of one array: with pages of 4 KiB 16 GiB, more than any grading looks at
-
-
-def _read_mismatch(record: FirstMismatch) -> Mismatch:
-    values = {"expected": float(record.expected), "actual": float(record.actual)}
-    return Mismatch(**msgspec.to_builtins(record) | values)
-
-
-def read_results(record: ResultsRecord) -> Results:
-    first = record.first_mismatch
-    return Results(
-        checked=record.checked,
-        mismatches=record.mismatches,
-        first_mismatch=None if first is None else _read_mismatch(first),
-        wrote_before_array=record.wrote_before_array,
-        too_few_messages=record.too_few_messages,
-        requests=record.requests,
-        n_unit=record.n_unit,
-        too_few_bytes=record.too_few_bytes,
-        messages_ahead=record.messages_ahead,
-        replaced_array=record.replaced_array,
-        wrote_after_array=record.wrote_after_array,
-    )
 
 
 def expand(runs: Sequence[tuple[_Value, int]]) -> tuple[_Value, ...]:

@@ -1,165 +1,35 @@
-"""What is judged: the evidence of a grading, as frozen values. format.py has the records that it is
-read from (read_record), and says which roles there are.
+"""What is judged: the evidence of a grading. format.py has the record that it is read from
+(read_record), and says which roles there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from numalab.evidence.checked_pages import CheckedPages
 from numalab.evidence.cpusets import Cpusets
 from numalab.evidence.format import Build, EarlierTimes, HandedText, SeededNode
-from numalab.evidence.live_stops import LiveStops
-from numalab.evidence.mixes import ThreadRates, UnseenLoops
 from numalab.evidence.numa_nodes import usable_numa_nodes
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.results import ComparedRun, KernelRun, Results, ThreadActivity
 from numalab.evidence.run_formats import (
-    DrawnSeries,
-    KernelTable,
-    LinkJob,
-    LocatedThread,
-    OtherLevel,
+    AnyRunRecord,
+    BindingRun,
     Outcome,
     Rank,
-    RankLevel,
-    Slots,
+    RanksRun,
+    ResultsRecord,
     Thread,
+    TimedRole,
     WhyLeftOut,
 )
-from numalab.evidence.store_notes import Stores
 from numalab.evidence.traced_pages import TracedArray
 
 SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "handout"
 PROBE = "probe"
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Race:
-    """A run that looks for data races.
-
-    Attributes:
-        has_race: whether there was one; then the outcome is not ok.
-        accesses: kernel lines (file:line) of the two accesses, as far as known.
-        searched: whether the run detected the race that numalab itself makes when the kernel is
-            done; None: it did not come to that, or an older record does not tell.
-    """
-
-    part: str | None
-    outcome: Outcome
-    has_race: bool
-    accesses: tuple[str, ...]
-    searched: bool | None = None
-
-
-@dataclass(frozen=True)
-class Memory(ComparedRun):
-    huge_pages_allowed: bool
-    tables: tuple[KernelTable, ...]
-
-
-@dataclass(frozen=True)
-class PageTableLifetime:
-    """Memory that the process's page tables take while its arrays exist, in bytes.
-
-    Linux counts the small tables that it keeps in store for transparent huge pages, too.
-
-    Attributes:
-        bytes: size of all arrays together.
-        initial_bytes: page tables before the arrays exist.
-        phase_bytes: page tables after each phase (allocate, initialize, compute, and release where
-            the kernel makes the arrays).
-    """
-
-    n: int
-    bytes: int
-    initial_bytes: int
-    phase_bytes: Mapping[str, int]
-
-    @property
-    def most_bytes(self) -> int:
-        """Return by how many bytes page tables exceeded initial_bytes after a phase, at most."""
-        return max(self.phase_bytes.values(), default=self.initial_bytes) - self.initial_bytes
-
-
-@dataclass(frozen=True)
-class PageTables(ComparedRun):
-    lifetimes: tuple[PageTableLifetime, ...]
-
-
-@dataclass(frozen=True)
-class Series(KernelRun):
-    """A kernel's answers about drawn series, in the random order in which they were asked."""
-
-    series: tuple[DrawnSeries, ...]
-
-
-@dataclass(frozen=True)
-class Binding:
-    """Where the threads of numalab's program may run under a placement file."""
-
-    part: str | None
-    outcome: Outcome
-    file: str
-    runtime: str
-    threads: tuple[Thread, ...]
-    team: int
-
-
-@dataclass(frozen=True)
-class Locate(KernelRun):
-    """Where threads were, and where the kernel reported them.
-
-    Attributes:
-        rounds: rounds in which each thread was bound to one PU.
-        free_rounds: rounds in which each thread could use two PUs, and was where the worker
-            observed it.
-    """
-
-    rounds: tuple[tuple[LocatedThread, ...], ...]
-    team: int
-    free_rounds: tuple[tuple[LocatedThread, ...], ...] = ()
-
-    @property
-    def all_rounds(self) -> tuple[tuple[LocatedThread, ...], ...]:
-        return (*self.rounds, *self.free_rounds)
-
-
-@dataclass(frozen=True)
-class Launched:
-    """Where the ranks of numalab's program may run under a launch file.
-
-    Attributes:
-        refused: why the launch is impossible on this machine; None: it is possible.
-        team: threads that each rank is to have; 1 where the launch is impossible.
-    """
-
-    part: str | None
-    outcome: Outcome
-    file: str
-    refused: str | None
-    ranks: tuple[Rank, ...]
-    team: int
-
-
-@dataclass(frozen=True)
-class ThreadLevel(KernelRun):
-    """The level of thread support that a kernel requests from MPI, and its threads' calls of MPI.
-
-    Attributes:
-        other_levels: ranks with a library that provides less than is requested, or more, as far as
-            there is less or more; empty: it did not come to that.
-        ended: how the kernel ended its program in such a run; None: it did not.
-    """
-
-    ranks: tuple[RankLevel, ...]
-    other_levels: tuple[OtherLevel, ...]
-    ended: Outcome | None
-    team: int
 
 
 @dataclass(frozen=True)
@@ -181,34 +51,7 @@ class Latency:
 
 
 @dataclass(frozen=True)
-class Checked:
-    """The results of a kernel at one size.
-
-    Attributes:
-        ranks: ranks of the job; None for a lab without MPI.
-        messages: messages that each rank sent to others, in all round trips; empty: not followed,
-            or an older record.
-        round_trips: repetitions of the pattern that these messages belong to.
-    """
-
-    n: int
-    ranks: int | None
-    results: Results
-    messages: tuple[int, ...] = ()
-    round_trips: int = 0
-
-
-@dataclass(frozen=True)
-class Check(KernelRun):
-    checked: tuple[Checked, ...]
-
-    @property
-    def all_results(self) -> Iterable[tuple[Results, int | None, int | None]]:
-        return ((checked.results, checked.n, checked.ranks) for checked in self.checked)
-
-
-@dataclass(frozen=True)
-class Trace(ComparedRun):
+class Trace:
     """A run that traces who writes and uses which page.
 
     Attributes:
@@ -217,6 +60,9 @@ class Trace(ComparedRun):
             older record does not tell.
     """
 
+    part: str | None
+    outcome: Outcome
+    results: ResultsRecord
     n: int
     threads: tuple[Thread, ...]
     method: str
@@ -270,7 +116,10 @@ class SingleThread:
 
 
 @dataclass(frozen=True)
-class Placement(ComparedRun):
+class Placement:
+    part: str | None
+    outcome: Outcome
+    results: ResultsRecord
     n: int
     threads: tuple[Thread, ...]
     residency: dict[str, tuple[int, ...]] | None  # NUMA node of each checked page; -1: absent
@@ -278,28 +127,6 @@ class Placement(ComparedRun):
     cpu_time: tuple[CpuTime, ...]  # of each thread in the compute phases
     team: int
     single_thread: SingleThread | None = None
-
-
-@dataclass(frozen=True)
-class ActiveThreads(ComparedRun):
-    """Which threads work on the arrays at some moments of the compute phase.
-
-    Attributes:
-        moments: number of moments; 0: this system does not allow it, or it did not come to that.
-        threads: the activity of each thread.
-    """
-
-    moments: int
-    threads: tuple[ThreadActivity, ...]
-    team: int
-
-
-@dataclass(frozen=True)
-class RolePart:
-    outcome: Outcome
-    results: Results
-    initialize_s: float
-    slots: Slots | None = None  # after its last repetition, of a kernel whose threads count
 
 
 @dataclass(frozen=True)
@@ -325,7 +152,7 @@ class TimedRound:
     slow: str | None
     n: int
     bytes_moved: int
-    roles: dict[str, RolePart]
+    roles: dict[str, TimedRole]
     elapsed_s: dict[str, tuple[float, ...]]
     cut: frozenset[str] = frozenset()
     is_retry: bool = False
@@ -338,11 +165,15 @@ class TimedRound:
         return all(part.outcome.ok for part in self.roles.values())
 
 
-AnyRun = (
-    Check | Trace | Placement | ActiveThreads | Memory | PageTables | Locate | ThreadLevel | Race
-    | Stores | Placing | Cpusets | Series | LiveStops | LinkJob | Binding | Launched | Latency
-    | UnseenLoops | ThreadRates | TimedRound
-)  # fmt: skip
+class KernelRun(Protocol):
+    """What all runs of kernels have but timed ones."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+
+# Evidence of runs; that of most kinds is the record itself.
+AnyRun = AnyRunRecord | Trace | Placement | Placing | Cpusets | Latency | TimedRound
 
 
 Subject = Literal["kernel", "numalab", "probe", "all roles"]
@@ -513,7 +344,7 @@ class Evidence:
             for (_, role), runs in self.runs.items()
             if role == SOLUTION
             for run in runs
-            if isinstance(run, Binding | Cpusets | Launched | Placing) and run.file
+            if isinstance(run, BindingRun | Cpusets | RanksRun | Placing) and run.file
         }
 
     @property

@@ -196,6 +196,11 @@ class ResultsRecord(Object, kw_only=True):
     # places are the same
     replaced_array: str | None = None
 
+    @property
+    def is_without_messages(self) -> bool:
+        """Return whether a rank's round trips lack messages, or did not wait for each other."""
+        return bool(self.too_few_messages or self.too_few_bytes or self.messages_ahead)
+
 
 class Thread(Value, frozen=True):
     """Where a thread of a worker may run, of its allowed PUs. core, package, numa_node: -1 where
@@ -374,7 +379,11 @@ class RaceRun(WorkerRun, kw_only=True, tag="race"):
     # whether a race of numalab's own, made in the end, was seen; null: it did not come to that;
     # not there: an older record
     searched: bool | None = None
-    race: RaceReport | None = None
+    race: RaceReport | None = None  # where there is one, the outcome is not ok
+
+    @property
+    def has_race(self) -> bool:
+        return self.race is not None
 
 
 # ---- stores ---------------------------------------------------------------
@@ -385,6 +394,11 @@ class NotedLine(Object, kw_only=True):
     stores: Positive
     # [thread, stores], of 32 threads at most, numbered from 1 on as they were first noted
     by_thread: list[tuple[int, int]]
+
+    @property
+    def thread_stores(self) -> dict[int, int]:
+        """Return the stores by thread."""
+        return dict(self.by_thread)
 
 
 class Slots(Value, frozen=True):
@@ -445,6 +459,21 @@ class StoresRun(WorkerRun, kw_only=True, tag="stores"):
     # whether stores of numalab's own, made in the end, were noted; null: it did not come to that
     noted: bool | None
     results: ResultsRecord
+
+    @property
+    def shared_share(self) -> float:
+        """Return shared_stores per element."""
+        return self.shared_stores / self.n
+
+    @property
+    def counting_threads(self) -> int:
+        """Return how many threads load at least half of an equal part of what is counted and,
+        where it is counted in memory and not in registers, also store as large a part."""
+        loaded = sum(load for load, _ in self.by_thread)
+        stored = sum(store for _, store in self.by_thread)
+        least_load = loaded / 2 / self.threads
+        least_store = stored / 2 / self.threads if 2 * stored > self.n else 0
+        return sum(load >= least_load and store >= least_store for load, store in self.by_thread)
 
 
 # ---- placing --------------------------------------------------------------
@@ -576,6 +605,25 @@ class StopsRun(WorkerRun, kw_only=True, tag="stops"):
     # for which the host of a virtual machine took the core, in steps of 10 ms
     taken_s: NonNegative
 
+    @property
+    def stopped_s(self) -> tuple[float, float]:
+        """Return the (least, most) duration of all stops together."""
+        return sum(least for least, _ in self.stops), sum(most for _, most in self.stops)
+
+    @property
+    def lost_s(self) -> float:
+        """Return how long the machine kept the thread from its core, as far as it may count."""
+        waited_s = self.runqueue_wait_s if self.arguable_s is None else self.arguable_s
+        return waited_s + self.taken_s
+
+    @property
+    def more_stops(self) -> float:
+        """Return how many further stops the kernel may have detected while the machine kept its
+        thread from its core."""
+        if self.arguable_stops is None:
+            return self.lost_s / self.least_s
+        return self.arguable_stops + self.taken_s / self.least_s
+
 
 # ---- MPI job on two virtual nodes -----------------------------------------
 
@@ -652,6 +700,10 @@ class LocateRun(WorkerRun, kw_only=True, tag="locate"):
     # after it; none: there is one PU only, it did not come to that, or an earlier record
     free_rounds: tuple[tuple[LocatedThread, ...], ...] = ()
 
+    @property
+    def all_rounds(self) -> tuple[tuple[LocatedThread, ...], ...]:
+        return (*self.rounds, *self.free_rounds)
+
 
 # ---- memory ---------------------------------------------------------------
 
@@ -697,6 +749,12 @@ class PageTablesLife(Object, kw_only=True):
     bytes: Positive  # of all arrays
     page_table_before_bytes: Count
     phases: list[PageTablePhase]
+
+    @property
+    def most_bytes(self) -> int:
+        """Return by how many bytes page tables exceeded those before after a phase, at most."""
+        before = self.page_table_before_bytes
+        return max((phase.page_table_bytes for phase in self.phases), default=before) - before
 
 
 class PageTablesRun(WorkerRun, kw_only=True, tag="page_tables"):
@@ -752,6 +810,17 @@ class ThreadLevelRun(WorkerRun, kw_only=True, tag="thread_level"):
     other_levels: list[OtherLevel] | None = None
     # how the kernel ended its program there, or crashed, if it did
     ended_with_other_level: Outcome | None = None
+
+    @property
+    def tried_levels(self) -> tuple[OtherLevel, ...]:
+        """Return other_levels; an older record has at most one, of rank 0, one level lower."""
+        if self.other_levels is not None:
+            return tuple(self.other_levels)
+        requested = self.ranks[0].requested if self.ranks else None
+        if self.answer_to_less is None or requested in (None, "single"):
+            return ()
+        less = LEVELS[LEVELS.index(requested) - 1]
+        return (OtherLevel(requested, less, self.answer_to_less),)
 
 
 # ---- launches -------------------------------------------------------------
@@ -914,25 +983,8 @@ class TimingRun(RunRecord, kw_only=True, tag="generation"):
 
 
 AnyRunRecord = (
-    CheckRun
-    | TraceRun
-    | PlacementRun
-    | ActiveThreadsRun
-    | RaceRun
-    | StoresRun
-    | PlacingRun
-    | CpusetsRun
-    | SeriesRun
-    | StopsRun
-    | LinkJob
-    | BindingRun
-    | LocateRun
-    | MemoryRun
-    | PageTablesRun
-    | ThreadLevelRun
-    | RanksRun
-    | LatencyRun
-    | ReferenceRatesRun
-    | SaturationRun
+    CheckRun | TraceRun | PlacementRun | ActiveThreadsRun | RaceRun | StoresRun | PlacingRun
+    | CpusetsRun | SeriesRun | StopsRun | LinkJob | BindingRun | LocateRun | MemoryRun
+    | PageTablesRun | ThreadLevelRun | RanksRun | LatencyRun | ReferenceRatesRun | SaturationRun
     | TimingRun
-)
+)  # fmt: skip

@@ -30,18 +30,27 @@ def _check_pages(run: str, checked: Mapping[str, CheckedPages], trace: Trace) ->
             )
 
 
-def united_users(traces: Sequence[Trace]) -> Users:
-    """Return by array the threads that use each page in any of the traces. Raises NumalabError if
-    these are not of the same pages."""
-    united: Users = {}
+def _united(
+    traces: Sequence[Trace], used: Callable[[Trace, TracedArray], tuple[frozenset[_User], ...]]
+) -> dict[str, tuple[frozenset[_User], ...]]:
+    """Return by array the users of each page in any of the traces. used: returns those of an array
+    in one trace. Raises NumalabError if the traces are not of the same pages."""
+    united: dict[str, tuple[frozenset[_User], ...]] = {}
     for trace in traces:
         _check_pages(
             "tracings", {array.name: array.checked_pages for array in trace.arrays}, traces[0]
         )
         for array in trace.arrays:
-            before = united.get(array.name, (frozenset(),) * len(array.users))
-            united[array.name] = tuple(a | b for a, b in zip(before, array.users, strict=True))
+            own = used(trace, array)
+            before = united.get(array.name, own)
+            united[array.name] = tuple(a | b for a, b in zip(before, own, strict=True))
     return united
+
+
+def united_users(traces: Sequence[Trace]) -> Users:
+    """Return by array the threads that use each page in any of the traces. Raises NumalabError if
+    these are not of the same pages."""
+    return _united(traces, lambda trace, array: array.users)
 
 
 def numa_nodes_of(threads: Sequence[Thread]) -> Callable[[int], int]:
@@ -109,18 +118,10 @@ def _used_from(array: TracedArray, threads: Sequence[Thread]) -> tuple[frozenset
 def united_uses(traces: Sequence[Trace], threads: Sequence[Thread] | None = None) -> Uses:
     """Return by array the origins from which each page is used in any of the traces. threads: in
     the place of each trace's own. Raises as united_users."""
-    united: Uses = {}
-    for trace in traces:
-        _check_pages(
-            "tracings", {array.name: array.checked_pages for array in trace.arrays}, traces[0]
-        )
-        for array in trace.arrays:
-            used = _used_from(array, trace.threads if threads is None else threads)
-            before = united.get(array.name)
-            united[array.name] = (
-                used if before is None else tuple(a | b for a, b in zip(before, used, strict=True))
-            )
-    return united
+    return _united(
+        traces,
+        lambda trace, array: _used_from(array, trace.threads if threads is None else threads),
+    )
 
 
 def worker_of(traces: Sequence[Trace]) -> Callable[[Origin], int]:

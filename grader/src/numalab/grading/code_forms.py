@@ -94,10 +94,6 @@ def _c_words(content: bytes) -> Iterator[str]:
         is_included = include is not None
 
 
-def _fortran_words(content: bytes) -> Sequence[str]:
-    return fortran_tokens(decode_source(content))
-
-
 def _cmake_words(content: bytes) -> Iterator[str]:
     for match in _CMAKE.finditer(decode_source(content)):
         word = match["word"]
@@ -119,14 +115,6 @@ def _placement_words(content: bytes) -> Iterator[str]:
     for line in decode_source(content).splitlines():
         if line.strip() and not line.strip().startswith("#"):
             yield line.strip()
-
-
-def _toml_words(content: bytes) -> Iterator[str]:
-    yield values_text(tomllib.loads(content.decode()))
-
-
-def _json_words(content: bytes) -> Iterator[str]:
-    yield values_text(json.loads(content))
 
 
 def values_text(values: object) -> str:
@@ -203,13 +191,13 @@ _FORMS: dict[str, Callable[[bytes], Iterable[str]]] = {
     ".py": _python_words,
     ".c": _c_words,
     ".h": _c_words,
-    ".f90": _fortran_words,
+    ".f90": lambda content: fortran_tokens(decode_source(content)),
     ".cmake": _cmake_words,
     "CMakeLists.txt": _cmake_words,
     ".sh": _shell_words,
     ".env": _placement_words,
-    ".toml": _toml_words,
-    ".json": _json_words,
+    ".toml": lambda content: [values_text(tomllib.loads(content.decode()))],
+    ".json": lambda content: [values_text(json.loads(content))],
 }
 
 

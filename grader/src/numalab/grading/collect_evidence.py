@@ -35,6 +35,7 @@ from numalab.harness.race_coverage import search_complaint
 from numalab.judging import planner
 from numalab.judging.observed_quantities import SHOWN_BY, TEAM_OF_LINES
 from numalab.judging.rules import is_needed, reads
+from numalab.judging.soundness import is_sound
 from numalab.labs import quantities
 from numalab.labs.launch import BadPolicy
 from numalab.machines.topology import topology_of_node
@@ -54,7 +55,7 @@ def gather_evidence(grading: Grading) -> None:
             continue
         with grading.spending("evidence"):
             is_checked = grading.machine is not None
-            if not planner.is_checked_locally(grading.lab, part):
+            if not is_needed(CHECK, grading.lab, part):
                 if is_checked and is_needed(LINK_RUN, grading.lab, part):
                     run_on_link(grading, part)
                 continue
@@ -192,7 +193,7 @@ def _observe_other_team(grading: Grading, part: str | None) -> None:
     if team < 1 or shutil.which("taskset") is None:
         return
     evidence = grading.evidence
-    if not planner.is_sound_so_far(evidence, part):
+    if not is_sound(evidence.select_parts(part)):
         return
     if not planner.needs_run(ANOTHER_TEAM, grading.lab, evidence, part):
         return
@@ -391,7 +392,7 @@ def observe_predicted(grading: Grading) -> None:
     if grading.machine is not None or quantities.FILE not in handed:
         return
     required = {
-        (*SHOWN_BY[quantity.what], quantity.part)
+        (*SHOWN_BY[quantity.what][:2], quantity.part)
         for quantity in grading.lab.predicted
         if quantity.what is not None
     }

@@ -151,8 +151,8 @@ def run_job(
 ) -> Json:
     """Run a job on two virtual machines, which may be of no use afterwards. words: the command that
     runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other runs
-    lack. Raises PlaceLost (a machine fails before the job), NumalabError (mpiexec can't run) and
-    OSError."""
+    lack. Raises PlaceLost (the job can't be begun: a machine fails, or can't take the files),
+    NumalabError (mpiexec can't run) and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, sandbox = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(payload.content)
@@ -166,17 +166,8 @@ def run_job(
             raise PlaceLost(str(error)) from error
     end: JobEnd = "ok"
     code, said, got = 0, _LimitedOutput(_MOST_PRINTED_BYTES, bytearray()), None
-    job = (
-        "mpiexec",
-        "-n",
-        "2",
-        "-ppn",
-        "1",
-        _PROGRAM,
-        _PAYLOAD_PATH,
-        str(len(payload.lengths)),
-        _RESULT,
-    )
+    items = str(len(payload.lengths))
+    job = ("mpiexec", "-n", "2", "-ppn", "1", _PROGRAM, _PAYLOAD_PATH, items, _RESULT)
     command = [*words, "--", *job]
     crossed = None
     try:

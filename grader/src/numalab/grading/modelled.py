@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from numalab.errors import NumalabError, UserError
 from numalab.evidence.record import Evidence, EvidenceByPlace
+from numalab.grading.mpi_runs import slow_launch_text
 from numalab.installation import Installation
 from numalab.judging.places import LOCAL
 from numalab.judging.verdict import Verdict
@@ -22,12 +23,14 @@ def model_ungradable(
     """Model the times of each timing criterion that this machine can't grade for lack of NUMA
     nodes: on each machine of the gallery on which the kernel was observed, and extrapolated to
     those that the lab names. place_evidence: name and evidence of each machine, with this one."""
-    return _modelled(
-        installation,
-        lab,
-        _ungradable_times(lab, verdict, dict(place_evidence)[LOCAL]),
-        place_evidence,
+    numa_nodes = dict(place_evidence)[LOCAL].numa_nodes
+    refused = {c.name for c in verdict.criteria if c.where == LOCAL and c.status == "not_gradable"}
+    timed = (
+        c
+        for c in lab.criteria
+        if c.kind == "timing" and c.name in refused and c.needs_numa_nodes > numa_nodes
     )
+    return _modelled(installation, lab, timed, place_evidence)
 
 
 def model_all(
@@ -75,14 +78,6 @@ def _extrapolated(
         return (not_modelled(criterion.name, name, f"No time is modelled on {name}: {error}"),)
 
 
-def _ungradable_times(lab: Lab, verdict: Verdict, evidence: Evidence) -> Iterator[Criterion]:
-    refused = {c.name for c in verdict.criteria if c.where == LOCAL and c.status == "not_gradable"}
-    for criterion in lab.criteria:
-        is_timed = criterion.kind == "timing" and criterion.name in refused
-        if is_timed and criterion.needs_numa_nodes > evidence.numa_nodes:
-            yield criterion
-
-
 def _model_on(
     installation: Installation, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
 ) -> tuple[ModelledSpeedup, ...]:
@@ -116,9 +111,5 @@ def _slow(installation: Installation, lab: Lab, criterion: Criterion) -> dict[st
     there is none. Raises UserError and NumalabError."""
     if criterion.slow is None:
         return {}
-    path = installation.lab_folder(lab.name) / criterion.slow
-    try:
-        text = path.read_text("utf-8")
-    except OSError as error:
-        raise NumalabError(f"the kit's own {path} can't be read: {error.strerror}") from error
+    text = slow_launch_text(installation, lab, criterion.slow)
     return {criterion.slow: parse_policy(text, criterion.slow)}

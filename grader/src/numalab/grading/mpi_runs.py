@@ -12,9 +12,10 @@ from numalab.evidence.record import CONTROL, HANDOUT, SOLUTION, SUBMISSION, Json
 from numalab.evidence.run_formats import Outcome, RanksRun
 from numalab.grading.kernel_grading import Grading
 from numalab.harness import monitor
+from numalab.installation import Installation
 from numalab.judging import planner
 from numalab.labs import launch
-from numalab.labs.declaration import HandedFile
+from numalab.labs.declaration import HandedFile, Lab
 from numalab.labs.launch import BadPolicy, RankPlan
 from numalab.labs.solution_files import need_solution_text
 from numalab.machines.topology import count_unmatched, topology_of_node
@@ -156,17 +157,22 @@ def time_messages(grading: Grading) -> None:
                 _run(grading, LATENCY, SUBMISSION, part, plan, file=name)
 
 
+def slow_launch_text(installation: Installation, lab: Lab, name: str) -> str:
+    """Return the text of numalab's slow launch file of a lab. Raises NumalabError."""
+    path = installation.lab_folder(lab.name) / name
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise NumalabError(f"the kit's own {path} can't be read: {error.strerror}") from error
+
+
 def plans_of_roles(grading: Grading, timed: planner.Timed) -> dict[str, RankPlan] | None:
     """Return the plans that a criterion compares, by role; None: one of them has no meaning on this
     machine, which is recorded. numalab's own are tried first, since without them there is nothing
     to compare with. Raises NumalabError where one of its files can't be read."""
     assert timed.slow is not None
     file = grading.lab.launch_of(timed.part)
-    path = grading.installation.lab_folder(grading.lab.name) / timed.slow
-    try:
-        slow = path.read_text("utf-8")
-    except OSError as error:
-        raise NumalabError(f"the kit's own {path} can't be read: {error.strerror}") from error
+    slow = slow_launch_text(grading.installation, grading.lab, timed.slow)
     files = {
         HANDOUT: (timed.slow, slow),
         SOLUTION: (file.name, _read(grading, SOLUTION, file)),

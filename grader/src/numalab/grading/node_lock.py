@@ -171,9 +171,8 @@ class NodeLock:
                     lock.take(how, None)
                 elif not lock.take(how, partial(note, step)):
                     note(
-                        f"has waited for others at {lock.path} for "
-                        f"{lock.limit_s / 60:.0f} minutes; going on beside them, times may be "
-                        "noisy"
+                        f"has waited for others at {lock.path} for {lock.limit_s / 60:.0f} "
+                        "minutes; going on beside them, times may be noisy"
                     )
                     self.locks.remove(lock)
             except OSError as error:

@@ -58,8 +58,7 @@ def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str
     except OSError as error:
         raise NumalabError(
             f"your files of the labs can't be put into {installation.work}: {reason_of(error)}. "
-            "Set "
-            "NUMALAB_WORK to a folder that you may write to."
+            "Set NUMALAB_WORK to a folder that you may write to."
         ) from error
     if new:
         named = new[0].name if not new[1:] else f"{len(new)} labs"
@@ -103,8 +102,7 @@ def _bring(
         write_whole(own, given.read_text("utf-8"))
         note(
             f"numalab: {installation.shown(own)} was the starting code of an earlier release, "
-            "and is this "
-            f"one's now. What it was is kept in {installation.shown(kept)}"
+            f"and is this one's now. What it was is kept in {installation.shown(kept)}"
         )
 
 

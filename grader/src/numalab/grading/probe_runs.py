@@ -1,7 +1,7 @@
 """Runs of the probe that a student's model is compared with: rounds of fresh processes, until the
 judge has decided, or time or rounds are used up.
 
-No code of the student runs in them, so the rounds of a call serve all its kernels and files."""
+No code of the student runs in them, so rounds can serve all gradings that share `controls`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import msgspec
 
 from numalab.errors import Interrupted, NumalabError
 from numalab.evidence.kinds import REFERENCE_LOOPS, SATURATION
-from numalab.evidence.mixes import read_thread_rates
+from numalab.evidence.mixes import rates_gb_s
 from numalab.evidence.record import SUBMISSION, Json, Kind
 from numalab.evidence.run_formats import (
     Mix,
@@ -232,7 +232,7 @@ class _ThreadRates(_Rates[SaturationRun]):
 
     def prepare(self, run: SaturationRun) -> None:
         run.curve = self._rates_of(run, saturation.curve_counts(len(self.pus)))
-        run.drawn = list(saturation.draw_counts(read_thread_rates(run).curve, run.seed))
+        run.drawn = list(saturation.draw_counts(rates_gb_s(run, run.curve), run.seed))
 
     def add_round(self, run: SaturationRun) -> None:
         counts = sorted({1, *run.drawn, len(self.pus)})

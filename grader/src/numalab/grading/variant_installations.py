@@ -273,8 +273,7 @@ def unpack_variant(installation: Installation, name: str, seed: Seed) -> Install
     if not path.is_file():
         raise UserError(
             f"{installation.shown(path)} is missing: a student's edition makes no variants. Your "
-            "instructor "
-            f"has it for you; put it beside {name}/."
+            f"instructor has it for you; put it beside {name}/."
         )
     try:
         content = path.read_bytes()

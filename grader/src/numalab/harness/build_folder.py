@@ -169,8 +169,9 @@ def says_version(compiler: str) -> str:
     return done.stdout
 
 
-def _is_gnu(compiler: str, says: Says) -> bool:
-    return "Free Software Foundation" in says(compiler)
+def _is_gnu(compiler: str, says: Says, *, is_fortran: bool) -> bool:
+    text = says(compiler)
+    return "Free Software Foundation" in text and ("GNU Fortran" in text) == is_fortran
 
 
 def chosen_compilers(
@@ -181,9 +182,10 @@ def chosen_compilers(
 ) -> list[str]:
     """Return options for CMake that override the preset's compilers.
 
-    CC and FC count where they name compilers of the preset's kind: gcc (clang for llvm and fuzz)
-    and gfortran. Others, such as a vendor's that a module has set, are ignored: numalab supports
-    none. Without such a CC, llvm and fuzz get the first of _CLANGS that is installed.
+    CC and FC count by what they print for --version: FC if that is gfortran's; CC if it is of
+    another of GNU's compilers, or for llvm and fuzz if it has "clang". Others, such as icx and ifx
+    that a module has set, are ignored. Without such a CC, llvm and fuzz get the first of _CLANGS
+    that is installed.
 
     Args:
         environment: has CC and FC.
@@ -197,8 +199,8 @@ def chosen_compilers(
             c_compiler = next((name for name in _CLANGS if which(name)), "")
         if c_compiler:
             chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    elif c_compiler and _is_gnu(c_compiler, says):
+    elif c_compiler and _is_gnu(c_compiler, says, is_fortran=False):
         chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    if fortran and _is_gnu(fortran, says):
+    if fortran and _is_gnu(fortran, says, is_fortran=True):
         chosen.append(f"-DCMAKE_Fortran_COMPILER={fortran}")
     return chosen

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from numalab.evidence.kinds import CHECK, RACE, STORES
-from numalab.evidence.record import SOLUTION, Evidence, Race
+from numalab.evidence.record import SOLUTION, Evidence
+from numalab.evidence.run_formats import RaceRun
 from numalab.judging import explain
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
@@ -14,6 +15,7 @@ from numalab.judging.soundness import (
     first_bad,
     met_limits,
     mistake_origin,
+    not_looked_for,
     not_measured,
     outcomes,
     unseen,
@@ -39,7 +41,7 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
         why = explain.results(results, n, evidence.language, ranks)
         if why is not None:
             if bad is not None:
-                why += " " + (explain.outcome(bad, evidence.language) or "")
+                why += " " + explain.outcome(bad, evidence.language)
             value = float(max(wrong, 1))  # writing before an array is wrong, too
             return verdict_on(
                 criterion,
@@ -61,17 +63,11 @@ def correct(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerd
         return not_measured(criterion, evidence)
     if unseen(lab, criterion, [check.part for check in evidence.runs_of(CHECK)]):
         return not_measured(criterion, evidence)
-    return verdict_on(
-        criterion,
-        "pass",
-        "reached",
-        "Every element is right, in every run and in odd sizes too.",
-        value=0.0,
-        unit="elements",
-    )
+    why = "Every element is right, in every run and in odd sizes too."
+    return verdict_on(criterion, "pass", "reached", why, value=0.0, unit="elements")
 
 
-def doubtful_races(evidence: Evidence) -> list[Race]:
+def doubtful_races(evidence: Evidence) -> list[RaceRun]:
     """Return the searches for data races that prove nothing: those that found no race, of parts in
     which each search ended early or missed the race that numalab makes as a test."""
     races = evidence.runs_of(RACE)
@@ -79,7 +75,7 @@ def doubtful_races(evidence: Evidence) -> list[Race]:
     return [race for race in races if not race.has_race and race.part not in well]
 
 
-def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> CriterionVerdict:
+def _not_searched(criterion: Criterion, race: RaceRun, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict on a doubtful search: undecided where it was interrupted; a failure where
     a search in the solution's kernel worked, unless `unusable` has an error for this one; else
     numalab's error."""
@@ -96,8 +92,7 @@ def _not_searched(criterion: Criterion, race: Race, evidence: Evidence) -> Crite
     if race.outcome.status == "cancelled" or not is_ours:
         which = "In the search for data races, which takes ten times as long: "
         return unusable(criterion, race.outcome, evidence, which)
-    why = explain.outcome(race.outcome, evidence.language) or ""
-    why += met_limits(race.outcome, evidence)
+    why = explain.outcome(race.outcome, evidence.language) + met_limits(race.outcome, evidence)
     return verdict_on(criterion, "error", "kit", f"Looking for data races: {why}")
 
 
@@ -107,32 +102,20 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
     if evidence.race_refused is not None:
         return verdict_on(criterion, "fail", "not_built", evidence.race_refused)
     for race in evidence.runs_of(RACE):
-        if race.has_race:
-            return verdict_on(
-                criterion, "fail", "data_race", explain.race(race), value=1.0, unit="races"
-            )
+        if race.race is not None:
+            why = explain.race(race.race)
+            return verdict_on(criterion, "fail", "data_race", why, value=1.0, unit="races")
     if evidence.race_error is not None:
         return verdict_on(criterion, "not_gradable", "not_visible_here", evidence.race_error)
     for race in doubtful_races(evidence):
         return _not_searched(criterion, race, evidence)
     if unseen(lab, criterion, [race.part for race in evidence.runs_of(RACE)]):
         bad = first_bad(outcomes(evidence))
-        if bad is not None and (bad.is_numalab_fault or bad.status == "cancelled"):
-            return unusable(criterion, bad, evidence)
         if bad is not None:
-            return verdict_on(
-                criterion,
-                "fail",
-                "not_right_yet",
-                "Not looked for, since the kernel does not come to its end.",
-            )
+            return not_looked_for(criterion, bad, evidence)
         return not_measured(criterion, evidence)
-    return verdict_on(
-        criterion,
-        "pass",
-        "reached",
-        "ThreadSanitizer saw no two threads touch the same element without an order, where "
-        "one of them writes.",
-        value=0.0,
-        unit="races",
+    why = (
+        "ThreadSanitizer saw no two threads touch the same element without an order, where one of "
+        "them writes."
     )
+    return verdict_on(criterion, "pass", "reached", why, value=0.0, unit="races")

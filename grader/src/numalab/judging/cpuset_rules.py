@@ -81,8 +81,7 @@ def _needs_virtual(criterion: Criterion, node: Json, is_virtual: bool) -> Criter
 
 def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionVerdict:
     """Return the observed run, or the verdict where none can be judged."""
-    file = criterion.file
-    assert file is not None
+    file = criterion.needed_file
     only = _needs_virtual(criterion, evidence.node, evidence.is_virtual)
     if only is not None:
         return only
@@ -194,8 +193,7 @@ def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> C
     why = (
         f"The job may run on {_pus(observed.pus)}, which "
         f"{'are' if len(observed.own) > 1 else 'is'} NUMA {_own(observed)}, and was seen on "
-        f"{used} of "
-        f"{len(observed.pus)} PUs."
+        f"{used} of {len(observed.pus)} PUs."
     )
     if 2 * used > wanted or wanted == 1:
         return judge_value(criterion, 1.0, why + _invalid_partition(observed, JOB), UNIT)
@@ -229,9 +227,8 @@ def memory_confined(
             f"The job may have memory of {_memory(job.allowed_nodes)}, and is to have "
             f"{_own(observed)}'s alone.{_because(observed, JOB, 'mems')} On {_own(observed)} are "
             f"{words.percent(share_on(job.pages_later, observed.own))} of the pages that it "
-            "brought "
-            f"along, and {words.percent(share_on(job.pages_new, observed.own))} of those that it "
-            "has written since."
+            f"brought along, and {words.percent(share_on(job.pages_new, observed.own))} of those "
+            "that it has written since."
         )
         return verdict_on(criterion, "fail", "missed", why, value=share, unit=UNIT)
     why = f"{words.first_upper(words.percent(share))} of the job's pages are on {_own(observed)}"

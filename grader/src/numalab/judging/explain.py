@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from numalab.evidence.record import LeftOut, Race
-from numalab.evidence.results import Mismatch, Results
-from numalab.evidence.run_formats import FaultPlace, IncompleteRequests, Outcome
+from numalab.evidence.record import LeftOut
+from numalab.evidence.run_formats import (
+    FaultPlace,
+    FirstMismatch,
+    IncompleteRequests,
+    Outcome,
+    RaceReport,
+    ResultsRecord,
+)
 from numalab.judging import printed_words
-from numalab.judging.tampering import TAMPERING, WORKS_WITH_NUMALABS
 from numalab.judging.verdict import NOT_GRADED
 from numalab.words import amount, apart, count, first_upper
 
@@ -44,7 +49,7 @@ def _nth(phase: str, number: int) -> str:
     return phase if number == 1 else f"call {number} of {phase}"
 
 
-def mismatch(first: Mismatch, language: str) -> str:
+def mismatch(first: FirstMismatch, language: str) -> str:
     """Return a clause on a wrong element: where it is, its value, and the value it should have."""
     where = indexed(first.array, first.element, language)
     if first.rank is not None and language == "fortran":  # the array may have two dimensions
@@ -54,21 +59,24 @@ def mismatch(first: Mismatch, language: str) -> str:
         row = f"{first.row} ({first.row_name})" if first.row_name else f"{first.row}"
         where = f"{first.array} in row {row}, column {column}"
     after = f"after {_nth(first.phase, first.repetition + 1)}"
-    found, expected = apart(first.actual, first.expected)
-    if first.actual_digits:
+    found, expected = apart(float(first.actual), float(first.expected))
+    if first.actual_digits and first.expected_digits:
         found, expected = first.actual_digits, first.expected_digits
     return f"{where} is {found} {after}, it should be {expected}"
 
 
-def results(results: Results, n: int | None, language: str, ranks: int | None = None) -> str | None:
+def results(
+    results: ResultsRecord, n: int | None, language: str, ranks: int | None = None
+) -> str | None:
     """Return sentences on one mistake in results, or None where there is none. n: the problem size;
     ranks: the number of the job's ranks. None of either: it is not mentioned."""
+    named = problem_size(n, results.n_unit) if n is not None else ""
+    size = f" ({named})" if named else ""
     if results.requests is not None:  # what is wrong then may come of it
-        size = problem_size(n, results.n_unit) if n is not None else ""
         return requests_text(results.requests, size, ranks)
     if results.mismatches:
         assert results.first_mismatch is not None
-        size = f" with {problem_size(n, results.n_unit)}" if n is not None else ""
+        size = f" with {named}" if named else ""
         rank = results.first_mismatch.rank
         place = ""
         if rank is not None:
@@ -80,14 +88,12 @@ def results(results: Results, n: int | None, language: str, ranks: int | None = 
         )
     few = results.too_few_messages
     if few is not None:
-        size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
         return (
             f"A rank sent and received {count(few.observed, 'message')} where its round trips take "
             f"{few.required:,}{size}: one there and one back for each, whatever is in them."
         )
     if results.too_few_bytes is not None:
         few = results.too_few_bytes
-        size = f" ({problem_size(n, results.n_unit)})" if n is not None else ""
         return (
             f"A rank sent {count(few.observed, 'byte')} where its round trips take "
             f"{few.required:,}{size}: each message has all of them."
@@ -123,9 +129,8 @@ def _were(number: int) -> str:
 
 def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) -> str:
     """Return sentences on messages that a rank left incomplete, or whose buffer it changed too
-    early. size: the problem size in words, or empty; ranks: the number of the job's ranks, or
-    None."""
-    size = f" ({size})" if size else ""
+    early. size: the problem size in parentheses with a space before them, or empty; ranks: the
+    number of the job's ranks, or None."""
     rank = f"Rank {requests.rank}" + (f" of {ranks}" if ranks is not None else "")
     at = f" at {requests.line}" if requests.line else ""
     if requests.fault == "send_changed":
@@ -150,7 +155,7 @@ def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) ->
     )
 
 
-def race(race: Race) -> str:
+def race(race: RaceReport) -> str:
     """Return sentences on a data race. The record has its lines, and no variable."""
     lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
@@ -476,14 +481,23 @@ def _bad_protocol(ended: Outcome, phase: str) -> str:
     )
 
 
+# Behind why the monitor could not go on: what a kernel can do in its own process that disturbs it.
+_TAMPERING = (
+    "Something in yours changes what the kit needs of its process. Leave as they are: limits "
+    "(setrlimit), rights (prctl, setuid, seccomp), open files, memory that is not yours, other "
+    "processes, and what runs before and after your function (constructors, exit handlers)."
+)
+_WORKS_WITH_NUMALABS = "With a kernel of its own in the same place it could."
+
+
 def _numalab_error(ended: Outcome, phase: str) -> str:
     why = f"The kit could not {phase}: {ended.error or 'unknown error'}."
-    return f"{why} {WORKS_WITH_NUMALABS}" if ended.blames else why
+    return f"{why} {_WORKS_WITH_NUMALABS}" if ended.blames else why
 
 
 def _obstructed(ended: Outcome, phase: str) -> str:
     why = f"The kit could not {phase}{_size(ended)}: {ended.error or 'unknown error'}."
-    return f"{why} {WORKS_WITH_NUMALABS} {TAMPERING}" if ended.blames else why
+    return f"{why} {_WORKS_WITH_NUMALABS} {_TAMPERING}" if ended.blames else why
 
 
 # The sentences by how a run ended. Crashes are not here: they name elements as the language does.
@@ -505,10 +519,10 @@ _ENDS: dict[str, Callable[[Outcome, str], str]] = {
 _PRINTING_ENDS = frozenset({"crashed", "exited", "too_much_output", "obstructed", "kit_error"})
 
 
-def outcome(ended: Outcome, language: str) -> str | None:
-    """Return why a run did not come to its end, in sentences; None if it did."""
+def outcome(ended: Outcome, language: str) -> str:
+    """Return why a run did not come to its end, in sentences; empty if it did."""
     if ended.ok:
-        return None
+        return ""
     phase = ended.doing or ""
     if ended.status == "crashed":
         why = _crash(ended, phase, language)

@@ -128,12 +128,9 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
     """Return the verdict where this machine can't show a criterion, whatever was handed in; or
     None. It has precedence over a verdict that something was not measured."""
     if evidence.numa_nodes < criterion.needs_numa_nodes:
-        return verdict_on(
-            criterion,
-            "not_gradable",
-            "too_few_numa_nodes",
-            f"{_numa_nodes(evidence)}; the criterion needs {criterion.needs_numa_nodes} or more.",
-        )
+        needed = criterion.needs_numa_nodes
+        why = f"{_numa_nodes(evidence)}; the criterion needs {needed} or more."
+        return verdict_on(criterion, "not_gradable", "too_few_numa_nodes", why)
     if criterion.kind == "timing":
         if evidence.timing_refused:
             return verdict_on(criterion, "not_gradable", "times_refused", evidence.timing_refused)
@@ -145,12 +142,8 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
         return verdict_on(criterion, "not_gradable", "not_visible_here", lost)
     mode = mode_of_workers(evidence.node) or "unknown"
     if criterion.needs_huge_page_mode and mode not in criterion.needs_huge_page_mode:
-        return verdict_on(
-            criterion,
-            "not_gradable",
-            "huge_page_mode",
-            unfit_mode(mode, criterion.needs_huge_page_mode),
-        )
+        why = unfit_mode(mode, criterion.needs_huge_page_mode)
+        return verdict_on(criterion, "not_gradable", "huge_page_mode", why)
     return None
 
 
@@ -176,11 +169,6 @@ def _gate_by_machine(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crit
     return verdict
 
 
-def _add_complaint(ungradable: CriterionVerdict, refused: CriterionVerdict) -> CriterionVerdict:
-    """Return a not gradable verdict, with the reason why the file would fail on other machines."""
-    return replace(ungradable, why=f"{ungradable.why} It would fail where it can: {refused.why}")
-
-
 def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the failure where a student's launch has no meaning on this machine; or None."""
     file = lab.launch_of(criterion.part).name
@@ -197,14 +185,13 @@ def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> Criteri
     where there is any and the solution is not what is graded. If the solution neither passes nor is
     undecided, and not for want of an effect, the machine can't show it, and it is not gradable.
     """
-    refused, ungradable = (
-        refused_file(lab, criterion, whole),
-        _gate_by_machine(lab, criterion, whole),
-    )
+    refused = refused_file(lab, criterion, whole)
+    ungradable = _gate_by_machine(lab, criterion, whole)
     # Where this machine can't show a criterion, even a file that can't be used loses no point: a
     # correct one would earn none.
     if ungradable is not None:
-        return ungradable if refused is None else _add_complaint(ungradable, refused)
+        why = "" if refused is None else f" It would fail where it can: {refused.why}"
+        return replace(ungradable, why=ungradable.why + why)
     if refused is not None:
         return refused
     if whole.build.status != "ok" and is_of_kernel(lab, criterion):
@@ -225,15 +212,9 @@ def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> Criteri
         own = rule.judge(lab, criterion, control)
         # no_effect_here: first touch would do as well, so the solution shows nothing by passing.
         if own.status not in ("pass", "inconclusive") and own.cause != "no_effect_here":
-            return verdict_on(
-                criterion,
-                "not_gradable",
-                "solution_misses_it",
-                f"The kit's own solution misses it on this node just now: {own.why}",
-                value=verdict.value,
-                unit=verdict.unit,
-                warnings=own.warnings,
-            )
+            why = f"The kit's own solution misses it on this node just now: {own.why}"
+            missed = verdict_on(criterion, "not_gradable", "solution_misses_it", why)
+            return replace(missed, value=verdict.value, unit=verdict.unit, warnings=own.warnings)
     return verdict
 
 
@@ -257,11 +238,15 @@ def judge(lab: Lab, evidence: Evidence) -> Verdict:
     """Return the verdict on all criteria of a lab by the evidence of one machine. Raises
     NumalabError where records contradict each other."""
     verdicts = [_judge_criterion(lab, criterion, evidence) for criterion in lab.criteria]
+    return _verdict(lab, evidence, _amended(lab, evidence, verdicts))
+
+
+def _verdict(lab: Lab, evidence: Evidence, criteria: tuple[CriterionVerdict, ...]) -> Verdict:
     return Verdict(
         lab=evidence.lab,
         language=evidence.language,
         variant=evidence.variant,
-        criteria=_amended(lab, evidence, verdicts),
+        criteria=criteria,
         earns_with=lab.earns_with,
         unchanged=evidence.is_starting_code,
     )
@@ -272,23 +257,12 @@ def verdict_without_run(
 ) -> Verdict:
     """Return the same status, cause and reason for all criteria of a kernel that was not run on a
     machine."""
-    return Verdict(
-        lab=evidence.lab,
-        language=evidence.language,
-        variant=evidence.variant,
-        criteria=tuple(verdict_on(criterion, status, cause, why) for criterion in lab.criteria),
-        earns_with=lab.earns_with,
-        unchanged=evidence.is_starting_code,
-    )
+    criteria = tuple(verdict_on(criterion, status, cause, why) for criterion in lab.criteria)
+    return _verdict(lab, evidence, criteria)
 
 
 def mark_unrun_parts(
-    lab: Lab,
-    whole: Verdict,
-    sound: Sequence[str | None],
-    status: Status,
-    cause: Cause,
-    why: str,
+    lab: Lab, whole: Verdict, sound: Sequence[str | None], status: Status, why: str
 ) -> Verdict:
     """Return a verdict with another status for evidence criteria about a kernel that was not run.
 
@@ -299,7 +273,7 @@ def mark_unrun_parts(
     return replace(
         whole,
         criteria=tuple(
-            verdict_on(criterion, status, cause, why)
+            verdict_on(criterion, status, "not_run_there", why)
             if criterion.kind == "evidence"
             and is_of_kernel(lab, criterion)
             and unseen(lab, criterion, sound)

@@ -10,10 +10,7 @@ from numalab.evidence.kinds import MEMORY, PAGE_TABLES
 from numalab.evidence.record import SOLUTION, Evidence
 from numalab.evidence.run_formats import KernelTable
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import (
-    judge_value,
-    missing_runs,
-)
+from numalab.judging.soundness import judge_value, missing_runs
 from numalab.judging.verdict import CriterionVerdict
 from numalab.labs.declaration import Criterion
 
@@ -31,8 +28,7 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
     if table.advised_bytes == 0 and table.page_offset_bytes:
         return (
             "nobody asked the kernel for them with MADV_HUGEPAGE, or it refused. It refuses "
-            "(EINVAL) an address that "
-            "is not the start of a page, and the table begins "
+            "(EINVAL) an address that is not the start of a page, and the table begins "
             f"{words.count(table.page_offset_bytes, 'byte')} behind one: look at what the call "
             "returns"
         )
@@ -152,11 +148,10 @@ def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     mapped_bytes = table.address_space_after_bytes - mapped_before_bytes
     left_bytes = max(resident_bytes, mapped_bytes, 0)
     value = left_bytes / table.bytes
-    assert criterion.at_most is not None
-    if value <= criterion.at_most:
+    if value <= criterion.most:
         why = f"After it was destroyed nothing is left of a table of {words.amount(table.bytes)}."
     else:
-        left = _left_words(resident_bytes, mapped_bytes, criterion.at_most * table.bytes)
+        left = _left_words(resident_bytes, mapped_bytes, criterion.most * table.bytes)
         why = (
             f"Of a table of {words.amount(table.bytes)}, {left} are still taken after it was "
             "destroyed."

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from numalab import words
 from numalab.evidence.kinds import LATENCY
 from numalab.evidence.record import Evidence, Latency
-from numalab.judging import message_times
-from numalab.judging.mpi_rules import ended_words, not_started
+from numalab.judging import explain, message_times
+from numalab.judging.mpi_rules import not_started
 from numalab.judging.prediction_score import NOTHING_LEFT_AT, mean_score
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import not_measured
@@ -40,8 +40,7 @@ def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
 def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Score the predicted times of messages by the first run. A score above 0 passes, and earns
     that share of the points."""
-    file = criterion.file
-    assert file is not None
+    file = criterion.needed_file
     text = evidence.handed(file.name)
     if text is None or not evidence.runs_of(LATENCY):
         return not_measured(criterion, evidence)
@@ -50,7 +49,8 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         if run.outcome.blames and run.file is not None:
             why = not_started(run.file, run.outcome)
             return verdict_on(criterion, "fail", "bad_file", why)
-        why = f"While times of messages were taken: {ended_words(run.outcome, evidence)}"
+        ending = explain.outcome(run.outcome, evidence.language)
+        why = f"While times of messages were taken: {ending}"
         return verdict_on(criterion, "error", "kit", why)
     values = _values(run)
     if values is None:

@@ -46,9 +46,9 @@ from typing import Any, TypeVar
 
 from numalab import words
 from numalab.evidence.kinds import REFERENCE_LOOPS, SATURATION
-from numalab.evidence.mixes import ThreadRates, UnseenLoops
+from numalab.evidence.mixes import rates_gb_s, times_ns
 from numalab.evidence.record import Evidence, Json, Kind
-from numalab.evidence.run_formats import Mix
+from numalab.evidence.run_formats import Mix, ReferenceRatesRun, SaturationRun
 from numalab.judging.registry import Judge, Rule
 from numalab.judging.sequential import Decision, decide, decide_stepwise, interval
 from numalab.judging.soundness import judge_value, not_measured
@@ -69,7 +69,7 @@ from numalab.labs.model import (
     value_of,
 )
 
-Measured = TypeVar("Measured", UnseenLoops, ThreadRates)
+Measured = TypeVar("Measured", ReferenceRatesRun, SaturationRun)
 Times = Mapping[Mix, float]
 Rates = Mapping[int, float]
 # Returns the share of the full rate (0 to 1) that a model predicts. Arguments: the number of
@@ -84,16 +84,13 @@ LEAST_OVER_CACHES = 2.0
 def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
     """Return the student's model; None where the record has no such file. Raises BadModel where the
     file can't be used."""
-    file = criterion.file
-    assert file is not None
-    text = evidence.handed(file.name)
+    text = evidence.handed(criterion.needed_file.name)
     return None if text is None else read_model(text.text)
 
 
 def _bad_file(criterion: Criterion, error: BadModel) -> CriterionVerdict:
-    assert criterion.file is not None
     text = str(error)
-    why = f"{criterion.file.name}: {text}" + ("" if text.endswith("?") else ".")
+    why = f"{criterion.needed_file.name}: {text}" + ("" if text.endswith("?") else ".")
     return verdict_on(criterion, "fail", "bad_file", why)
 
 
@@ -250,8 +247,7 @@ def _verdict(
 ) -> CriterionVerdict:
     """Return the verdict by rows 3 to 6 of the module's table. passes, fails: the sentences of a
     pass and of a fail."""
-    assert criterion.at_most is not None
-    levels, errors, limit = thresholds(evidence), decided.worst_errors, criterion.at_most
+    levels, errors, limit = thresholds(evidence), decided.worst_errors, criterion.most
     known: dict[str, Any] = {"unit": unit, "confidence": levels.confidence}
     if decided.median_error < math.inf:
         known["value"] = decided.median_error
@@ -307,10 +303,11 @@ def _measured_run(
         error = run.outcome.error or run.outcome.status
         return verdict_on(criterion, "error", "kit", f"Rates could not be measured: {error}")
     caches = int(evidence.node["last_level_cache_bytes"] or 0)
-    if run.pool_bytes >= LEAST_OVER_CACHES * caches:
+    pool_bytes = run.array_bytes * run.arrays
+    if pool_bytes >= LEAST_OVER_CACHES * caches:
         return run
     why = (
-        f"The arrays would lie in the caches: {words.amount(run.pool_bytes)}, which is what this "
+        f"The arrays would lie in the caches: {words.amount(pool_bytes)}, which is what this "
         f"node's memory allows, are less than {LEAST_OVER_CACHES:g} times its "
         f"{words.amount(caches)} of cache."
     )
@@ -325,16 +322,16 @@ def _measured_run(
 def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted times of loops that were not among those measured, by the factor between
     prediction and measurement; the loop that is furthest off counts."""
-    assert criterion.at_most is not None
     formula = model.time_ns()
     run = _measured_run(REFERENCE_LOOPS, criterion, evidence)
     if isinstance(run, CriterionVerdict):
         return run
-    ratios = [_time_ratios(formula, run, times) for times in run.times_ns]
+    replicates = times_ns(run)
+    ratios = [_time_ratios(formula, run, times) for times in replicates]
     decided = decide_predictions(
         [_time_errors(run, of_loops) for of_loops in ratios],
-        [_model_time_errors(run, times) for times in run.times_ns],
-        criterion.at_most,
+        [_model_time_errors(run, times) for times in replicates],
+        criterion.most,
         evidence,
     )
     if decided is None:
@@ -344,11 +341,11 @@ def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> C
         f"The times of {len(run.unseen)} loops that were not among those measured ({loops}) are "
         f"predicted within a factor of {decided.median_error:.2f}."
     )
-    fails = _worst_loop_text(run, ratios)
+    fails = _worst_loop_text(run, ratios, replicates)
     return _verdict(criterion, evidence, decided, passes, fails, unit="times off")
 
 
-def _time_ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, float]:
+def _time_ratios(formula: Formula, run: ReferenceRatesRun, times: Times) -> dict[Mix, float]:
     """Return predicted over measured time of each loop to predict, by one replicate's times in ns;
     empty where these give no rates. Raises BadModel."""
     rates = loop_times.rates_of(times)
@@ -360,11 +357,11 @@ def _time_ratios(formula: Formula, run: UnseenLoops, times: Times) -> dict[Mix, 
     }
 
 
-def _time_errors(run: UnseenLoops, ratios: Mapping[Mix, float]) -> Errors:
+def _time_errors(run: ReferenceRatesRun, ratios: Mapping[Mix, float]) -> Errors:
     return {mix: loop_times.factor_off(ratios.get(mix, math.inf), 1.0) for mix in run.unseen}
 
 
-def _model_time_errors(run: UnseenLoops, times: Times) -> Errors:
+def _model_time_errors(run: ReferenceRatesRun, times: Times) -> Errors:
     """Return the errors of numalab's own model (loop_times.time_ns) in one replicate; infinite
     where its times give no rates."""
     rates = loop_times.rates_of(times)
@@ -374,10 +371,12 @@ def _model_time_errors(run: UnseenLoops, times: Times) -> Errors:
     }
 
 
-def _worst_loop_text(run: UnseenLoops, replicates: Sequence[dict[Mix, float]]) -> str:
+def _worst_loop_text(
+    run: ReferenceRatesRun, ratios_of: Sequence[dict[Mix, float]], replicates: Sequence[Times]
+) -> str:
     """Return a sentence on the loop with the largest error, and the rates that it was predicted
-    with."""
-    known_ratios = [ratios for ratios in replicates if ratios]
+    with. ratios_of: _time_ratios of each replicate."""
+    known_ratios = [ratios for ratios in ratios_of if ratios]
     ratios = {
         mix: statistics.median(ratios[mix] for ratios in known_ratios)
         for mix in run.unseen
@@ -386,7 +385,7 @@ def _worst_loop_text(run: UnseenLoops, replicates: Sequence[dict[Mix, float]]) -
     if not ratios:
         return "No rates could be worked out."
     mix = max(ratios, key=lambda mix: loop_times.factor_off(ratios[mix], 1.0))
-    known = [rates for times in run.times_ns if (rates := loop_times.rates_of(times)) is not None]
+    known = [rates for times in replicates if (rates := loop_times.rates_of(times)) is not None]
     read, write, update = (
         words.short(statistics.median(getattr(rates, name) for rates in known))
         for name in loop_times.RATES
@@ -433,7 +432,6 @@ def _too_few_cores(
 def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted share of the full rate that drawn numbers of threads reach, by the
     difference from what was measured; the number that is furthest off counts."""
-    assert criterion.at_most is not None
     formula = model.share()
     few = _too_few_cores(criterion, evidence.node)
     if few is not None:
@@ -443,11 +441,12 @@ def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> Criter
         return run
     if not run.drawn and len(run.curve) == len(sat.curve_counts(len(run.pus))):
         return _no_bend(criterion, run)
-    shares = [_shares(run, rates, _predictor(formula)) for rates in run.rates_gb_s]
+    replicates = [rates_gb_s(run, one.processes) for one in run.generations]
+    shares = [_shares(run, rates, _predictor(formula)) for rates in replicates]
     decided = decide_predictions(
         list(map(_share_errors, shares)),
-        [_share_errors(_shares(run, rates, _predict_by_model)) for rates in run.rates_gb_s],
-        criterion.at_most,
+        [_share_errors(_shares(run, rates, _predict_by_model)) for rates in replicates],
+        criterion.most,
         evidence,
     )
     if decided is None:
@@ -461,12 +460,13 @@ def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> Criter
     return _verdict(criterion, evidence, decided, passes, fails, unit="off")
 
 
-def _no_bend(criterion: Criterion, run: ThreadRates) -> CriterionVerdict:
+def _no_bend(criterion: Criterion, run: SaturationRun) -> CriterionVerdict:
     """Return the verdict where no numbers of threads could be drawn that tell numalab's model from
     others (saturation.draw_counts)."""
-    whole = run.curve[max(run.curve)]
+    rates = rates_gb_s(run, run.curve)
+    whole = rates[max(rates)]
     curve = ", ".join(
-        f"{number}: {words.percent(rate / whole)}" for number, rate in sorted(run.curve.items())
+        f"{number}: {words.percent(rate / whole)}" for number, rate in sorted(rates.items())
     )
     why = (
         "Here no number of threads tells a rate that saturates from one that grows with each core, "
@@ -487,7 +487,7 @@ def _predictor(formula: Formula) -> Predict:
     return predict
 
 
-def _shares(run: ThreadRates, rates: Rates, predict: Predict) -> dict[int, tuple[float, float]]:
+def _shares(run: SaturationRun, rates: Rates, predict: Predict) -> dict[int, tuple[float, float]]:
     """Return the predicted and the measured share for each drawn number of threads, by one
     replicate's rates in GB/s. Raises BadModel."""
     cores = len(run.pus)
@@ -503,7 +503,7 @@ def _share_errors(shares: dict[int, tuple[float, float]]) -> Errors:
 
 
 def _worst_share_text(
-    run: ThreadRates, replicates: Sequence[dict[int, tuple[float, float]]]
+    run: SaturationRun, replicates: Sequence[dict[int, tuple[float, float]]]
 ) -> str:
     """Return a sentence on the number of threads with the largest error, by the medians of both
     shares."""

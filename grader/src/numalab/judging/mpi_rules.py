@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import CHECK, RANKS, SYNCHRONOUS_CHECK, THREAD_LEVEL
-from numalab.evidence.record import Evidence, ThreadLevel
-from numalab.evidence.run_formats import LEVELS, Outcome
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import LEVELS, Outcome, ThreadLevelRun
 from numalab.judging import explain, rank_goals
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import (
@@ -18,6 +18,7 @@ from numalab.judging.soundness import (
     judge_value,
     missing_runs,
     mistake_origin,
+    not_looked_for,
     not_measured,
     unseen,
     unusable,
@@ -39,21 +40,14 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     """
     bad = first_bad(check.outcome for check in evidence.runs_of(CHECK))
     if bad is not None:
-        if bad.is_numalab_fault or bad.status == "cancelled":
-            return unusable(criterion, bad, evidence)
-        return verdict_on(
-            criterion,
-            "fail",
-            "not_right_yet",
-            "Not looked for, since the kernel does not come to its end.",
-        )
+        return not_looked_for(criterion, bad, evidence)
     stuck = any(
         check.outcome.status == "timed_out" for check in evidence.runs_of(SYNCHRONOUS_CHECK)
     )
     wrong = [
         checked.results
         for check in evidence.runs_of(CHECK)
-        for checked in check.checked
+        for checked in check.checks
         if has_mistake(checked.results)
     ]
     if wrong and not stuck:
@@ -77,7 +71,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
                 unit="deadlocks",
                 began_in=end_origin(lab, check.outcome),
             )
-        for checked in check.checked:
+        for checked in check.checks:
             why_wrong = explain.results(
                 checked.results, checked.n, evidence.language, checked.ranks
             )
@@ -95,15 +89,11 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
             )
     if unseen(lab, criterion, [check.part for check in evidence.runs_of(SYNCHRONOUS_CHECK)]):
         return not_measured(criterion, evidence)
-    return verdict_on(
-        criterion,
-        "pass",
-        "reached",
+    why = (
         "It comes to its end with synchronous sends, too: no send relies on a buffer of the "
-        "library.",
-        value=0.0,
-        unit="deadlocks",
+        "library."
     )
+    return verdict_on(criterion, "pass", "reached", why, value=0.0, unit="deadlocks")
 
 
 _SYNCHRONOUS = "With synchronous sends, each of which waits for its receive"
@@ -118,7 +108,7 @@ def _named(level: int) -> str:
     return f"MPI_THREAD_{LEVELS[level].upper()}"
 
 
-def _least(run: ThreadLevel) -> tuple[int, int, str]:
+def _least(run: ThreadLevelRun) -> tuple[int, int, str]:
     """Return the least level that suffices for the observed calls, the highest that is not too
     much, and as a clause why the least is needed. Threads beyond the team are the MPI library's."""
     ranks = run.ranks
@@ -148,14 +138,14 @@ def calls_beyond_level(evidence: Evidence) -> bool:
     )
 
 
-def _level_faults(run: ThreadLevel) -> list[str]:
+def _level_faults(run: ThreadLevelRun) -> list[str]:
     """Return a sentence for each kind of fault of a program's thread level that is looked for;
     none: it is right. The first wrong start or answer ends the search."""
     ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.requested is None or rank.provided is None]
     if without:
         who = words.ranks(without)
-        return [f"{who[:1].upper()}{who[1:]} did not start MPI with MPI_Init_thread."]
+        return [f"{words.first_upper(who)} did not start MPI with MPI_Init_thread."]
     least, highest, because = _least(run)
     faults = []
     levels = sorted({LEVELS.index(rank.requested) for rank in ranks if rank.requested is not None})
@@ -178,19 +168,19 @@ def _level_faults(run: ThreadLevel) -> list[str]:
     return faults + _other_level_faults(run)
 
 
-def _other_level_faults(run: ThreadLevel) -> list[str]:
+def _other_level_faults(run: ThreadLevelRun) -> list[str]:
     """Return a sentence for each kind of fault with a library that provides less or more than was
     requested."""
     faults = {}
-    if run.ended is not None:
-        code = run.ended.exit_code
+    if run.ended_with_other_level is not None:
+        code = run.ended_with_other_level.exit_code
         faults["ended"] = (
             "It ends the program"
             + (f" (exit code {code})" if code is not None else "")
             + " where the library provides another level than it asks for: it is to return 0 where "
             "that is less, else 1."
         )
-    for given in run.other_levels:
+    for given in run.tried_levels:
         if given.requested is None or given.provided is None or given.answer is None:
             continue
         asked, provided = LEVELS.index(given.requested), LEVELS.index(given.provided)
@@ -237,12 +227,8 @@ def thread_level(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the kinds of faults of the requested thread level, and of the answers to what MPI
     provides."""
     if evidence.is_virtual:
-        return verdict_on(
-            criterion,
-            "not_gradable",
-            "seen_elsewhere",
-            "Thread levels are the same everywhere; see this node's.",
-        )
+        why = "Thread levels are the same everywhere; see this node's."
+        return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
     missing = missing_runs(criterion, evidence, evidence.runs_of(THREAD_LEVEL))
     if missing:
         return missing
@@ -267,8 +253,7 @@ SINGLE_PACKAGE = "This machine has one package, and the ranks have to be on two.
 @Rule("launch", runs=(RANKS,), needs=("sched_setaffinity",))
 def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the ranks of numalab's program that a launch file puts in the wrong place."""
-    file = criterion.file
-    assert file is not None
+    file = criterion.needed_file
     runs = [run for run in evidence.runs_of(RANKS) if run.file == file.name]
     if not runs:
         return not_measured(criterion, evidence)
@@ -281,7 +266,8 @@ def launch(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             why = not_started(file.name, run.outcome)
             return verdict_on(criterion, "fail", "bad_file", why, value=1.0)
         ended = unusable(criterion, run.outcome, evidence)
-        why = f"The kit's program under {file.name}: {ended_words(run.outcome, evidence)}"
+        ending = explain.outcome(run.outcome, evidence.language)
+        why = f"The kit's program under {file.name}: {ending}"
         return verdict_on(criterion, ended.status, ended.cause, why, value=1.0)
     reach = rank_goals.reach_of_ranks(file.goal, run.ranks, run.team, evidence.node)
     if reach.misplaced and reach.is_by_cores and not evidence.announces_cores:
@@ -302,8 +288,3 @@ def not_started(name: str, outcome: Outcome) -> str:
         f"Under {name} the kit's program does not come up with {ranks} on this node ({said}), "
         "and under the kit's own launch it does: ask for no more ranks than the node has cores."
     )
-
-
-def ended_words(outcome: Outcome, evidence: Evidence) -> str:
-    """Return how a run ended, in words; empty where it came to its end."""
-    return explain.outcome(outcome, evidence.language) or ""

@@ -13,28 +13,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from numalab.evidence.kinds import MEMORY, STORES, SYNCHRONOUS_CHECK, WHOLE_TRACE
-from numalab.evidence.record import HANDOUT, SOLUTION, Check, Evidence, Kind, Memory, Trace
-from numalab.evidence.run_formats import KernelTable
-from numalab.evidence.store_notes import Stores
+from numalab.evidence.record import HANDOUT, SOLUTION, Evidence, Kind, Trace
+from numalab.evidence.run_formats import (
+    CheckRun,
+    KernelTable,
+    MemoryRun,
+    SentMessages,
+    StoresRun,
+)
 from numalab.evidence.touch import united_uses, worker_of, workers, written_from
 from numalab.evidence.traced_pages import TracedArray
 from numalab.labs.quantities import Quantity, What
 
 # The size of the team on every machine: which threads share a line depends on it.
 TEAM_OF_LINES = 4
-
-# The kind of run, and the kernel, that shows each quantity.
-SHOWN_BY: Mapping[What, tuple[Kind[Any], str]] = {
-    "used_by_lower_half": (WHOLE_TRACE, SOLUTION),
-    "written_by_lower_half": (WHOLE_TRACE, SOLUTION),
-    "on_small_pages": (MEMORY, SOLUTION),
-    "faults_of_small_pages": (MEMORY, SOLUTION),
-    "met": (STORES, HANDOUT),
-    "in_shared_lines": (STORES, HANDOUT),
-    "messages": (SYNCHRONOUS_CHECK, SOLUTION),
-    "of_rank": (SYNCHRONOUS_CHECK, SOLUTION),
-}
-
 
 Interval = tuple[float, float]  # the lowest and the highest value
 
@@ -47,13 +39,13 @@ def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
     """Return the lowest and the highest value of a quantity by the last run that shows it. Raises
     NotMeasured."""
     assert quantity.what is not None
-    kind, role = SHOWN_BY[quantity.what]
+    kind, role, measure = SHOWN_BY[quantity.what]
     runs = [
         run for run in evidence.runs_of(kind, role) if run.part == quantity.part and run.outcome.ok
     ]
     if not runs:
         raise NotMeasured("the kit's own kernel was not looked at, or did not come to its end")
-    return _MEASURES[quantity.what](quantity, runs[-1])
+    return measure(quantity, runs[-1])
 
 
 # ---- pages -------------------------------------------------------------------------------------
@@ -134,14 +126,14 @@ def _has_huge_pages(table: KernelTable) -> None:
 HUGE_PAGES_OF_SMALLER = 4
 
 
-def _small_page_kib(_quantity: Quantity, run: Memory) -> Interval:
+def _small_page_kib(_quantity: Quantity, run: MemoryRun) -> Interval:
     """Return the KiB of the smaller table that are not on huge pages."""
     table = run.tables[0]
     _has_huge_pages(table)
     return _exactly((table.bytes - table.huge_bytes) / 1024)
 
 
-def _faults_of_small_pages(_quantity: Quantity, run: Memory) -> Interval:
+def _faults_of_small_pages(_quantity: Quantity, run: MemoryRun) -> Interval:
     """Return the page faults of the larger table beyond one per huge page. Its size is a multiple
     of a huge page, whose size follows from the smaller table's, and no threads start while it is
     written (common/monitor/runs/alloc_cycles.c)."""
@@ -162,11 +154,11 @@ def _keys_interval(share: float, keys: int) -> Interval:
     return 100 * max(0.0, share - chance), 100 * min(1.0, share + chance)
 
 
-def _met(_quantity: Quantity, run: Stores) -> Interval:
+def _met(_quantity: Quantity, run: StoresRun) -> Interval:
     return _keys_interval(run.shared_share, run.n)
 
 
-def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
+def _shared_line_keys(_quantity: Quantity, run: StoresRun) -> Interval:
     """Return how many of 100 keys are counted in a line that several threads write. Of the few
     lines of so small a team the record may lack one, at an end of the first or last block."""
     shared = sum(line.stores for line in run.most_written if len(line.thread_stores) > 1)
@@ -176,34 +168,35 @@ def _shared_line_keys(_quantity: Quantity, run: Stores) -> Interval:
 # ---- messages ----------------------------------------------------------------------------------
 
 
-def _sent(run: Check) -> tuple[tuple[int, ...], int]:
-    """Return the number of messages that each rank sent, and of repetitions, at the largest size.
-    Raises NotMeasured where no message was followed."""
-    checked = max(run.checked, key=lambda one: one.n, default=None)
-    if checked is None or not checked.round_trips or not sum(checked.messages):
+def _sent(run: CheckRun) -> SentMessages:
+    """Return the messages at the largest size. Raises NotMeasured where none was followed."""
+    checked = max(run.checks, key=lambda one: one.n, default=None)
+    sent = None if checked is None else checked.sent
+    if sent is None or not sent.round_trips or not sum(sent.messages):
         raise NotMeasured("no message was followed")
-    return checked.messages, checked.round_trips
+    return sent
 
 
-def _messages(_quantity: Quantity, run: Check) -> Interval:
-    messages, repetitions = _sent(run)
-    return _exactly(sum(messages) / repetitions)
+def _messages(_quantity: Quantity, run: CheckRun) -> Interval:
+    sent = _sent(run)
+    return _exactly(sum(sent.messages) / sent.round_trips)
 
 
-def _rank_share(quantity: Quantity, run: Check) -> Interval:
-    messages, _ = _sent(run)
+def _rank_share(quantity: Quantity, run: CheckRun) -> Interval:
+    messages = _sent(run).messages
     if quantity.rank is None or quantity.rank >= len(messages):
         raise NotMeasured("there is no such rank")
     return _exactly(messages[quantity.rank] / sum(messages))
 
 
-_MEASURES: Mapping[What, Callable[[Quantity, Any], Interval]] = {
-    "used_by_lower_half": _share_of_stretch(_using),
-    "written_by_lower_half": _share_of_stretch(_writing),
-    "on_small_pages": _small_page_kib,
-    "faults_of_small_pages": _faults_of_small_pages,
-    "met": _met,
-    "in_shared_lines": _shared_line_keys,
-    "messages": _messages,
-    "of_rank": _rank_share,
+# The kind of run, and the kernel, that shows each quantity, and the function that measures it.
+SHOWN_BY: Mapping[What, tuple[Kind[Any], str, Callable[[Quantity, Any], Interval]]] = {
+    "used_by_lower_half": (WHOLE_TRACE, SOLUTION, _share_of_stretch(_using)),
+    "written_by_lower_half": (WHOLE_TRACE, SOLUTION, _share_of_stretch(_writing)),
+    "on_small_pages": (MEMORY, SOLUTION, _small_page_kib),
+    "faults_of_small_pages": (MEMORY, SOLUTION, _faults_of_small_pages),
+    "met": (STORES, HANDOUT, _met),
+    "in_shared_lines": (STORES, HANDOUT, _shared_line_keys),
+    "messages": (SYNCHRONOUS_CHECK, SOLUTION, _messages),
+    "of_rank": (SYNCHRONOUS_CHECK, SOLUTION, _rank_share),
 }

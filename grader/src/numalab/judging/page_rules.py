@@ -17,19 +17,15 @@ from numalab.machines.topology import topology_of_node
 from numalab.pu_lists import format_pus
 
 
-def _needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
+def needs_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where the machine has one core, so that there is no team; or None."""
     if evidence.node["cores"] >= 2:
         return None
-    return verdict_on(
-        criterion,
-        "not_gradable",
-        "too_few_cores",
-        "This node offers one core, so there is one thread and nothing to share out.",
-    )
+    why = "This node offers one core, so there is one thread and nothing to share out."
+    return verdict_on(criterion, "not_gradable", "too_few_cores", why)
 
 
-def _ran(threads: int, evidence: Evidence, team: int) -> str:
+def ran_words(threads: int, evidence: Evidence, team: int) -> str:
     """Return a sentence on a kernel that ran more threads than the team has, with a space behind
     it; else empty."""
     if threads <= team:
@@ -94,10 +90,9 @@ def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> Criteri
             ratios, _ = _shares([trace])
         working = [thread for thread, ratio in ratios.items() if ratio > 0]
         off = max(abs(ratio - 1) for ratio in ratios.values())
-        assert criterion.at_most is not None
         # Where work is dealt out on demand, other load on a core makes shares unequal by chance.
         is_dealt_out = page_work.contested_share(touch.united_users(evidence.runs_of(TRACE))) <= 0.5
-        is_uneven = is_dealt_out and off > criterion.at_most
+        is_uneven = is_dealt_out and off > criterion.most
         if is_uneven or any(thread >= trace.team for thread in working):
             why = (
                 f"Asked for {asked}, on one core less, it works with {len(working)}. Is a number "
@@ -110,18 +105,17 @@ def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> Criteri
 
 def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     traces = evidence.runs_of(TRACE)
-    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
+    missing = needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _has_no_place(criterion, evidence)
     if missing:
         return missing
-    assert criterion.at_most is not None
     team = traces[0].team
     ratios, user_kind = _shares(traces)
     ran = max(len(ratios), len(page_work.threads_that_use(touch.united_users(traces))))
     off = max(ratios, key=lambda thread: abs(ratios[thread] - 1))
     value = abs(ratios[off] - 1)
     idle = [thread for thread, ratio in ratios.items() if ratio == 0]
-    if value <= criterion.at_most:
+    if value <= criterion.most:
         idler = _idler(ratios, evidence)
         if idler is not None:
             return judge_value(
@@ -130,7 +124,7 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         least, most = min(ratios.values()), max(ratios.values())
         span = "" if most - least < 0.01 else f"{least:.2f} to {most:.2f} times "
         why = (
-            f"{_ran(ran, evidence, team)}Each of the {len(ratios)} {user_kind}s uses {span}"
+            f"{ran_words(ran, evidence, team)}Each of the {len(ratios)} {user_kind}s uses {span}"
             f"an equal share of the pages. {_traced(traces[0])}"
         )
     elif len(idle) == len(ratios) - 1 and ran <= team:
@@ -142,13 +136,12 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
         )
     else:
         why = (
-            f"{_name_user(off, user_kind)} of {len(ratios)} uses {ratios[off]:.2f} times an "
-            "equal share of "
-            f"the pages; between {1 - criterion.at_most:g} and {1 + criterion.at_most:g} is asked "
-            "for."
+            f"{_name_user(off, user_kind)} of {len(ratios)} uses {ratios[off]:.2f} times an equal "
+            f"share of the pages; between {1 - criterion.most:g} and {1 + criterion.most:g} is "
+            "asked for."
         )
         if ran > team:
-            why += f" The kit asks for {team} threads. {_ran(ran, evidence, team).rstrip()}"
+            why += f" The kit asks for {team} threads. {ran_words(ran, evidence, team).rstrip()}"
         why += f" {_traced(traces[0])}"
     return judge_value(criterion, value, why, unit=_SHARE_UNIT)
 
@@ -229,31 +222,30 @@ def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVer
     where uses of re-armed pages, at moments that a kernel can't know, show that others do the
     work."""
     traces = evidence.runs_of(TRACE)
-    missing = _needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
+    missing = needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
     if missing:
         return missing
     shown = touch.shown_trace(evidence)  # what is drawn is what counts
     assert shown is not None
     worst = touch.touch_share(*shown, touch.place_of(traces, evidence.numa_nodes))
-    assert criterion.at_least is not None
     uses_observed = page_work.pages_in_use(traces, evidence.numa_nodes)
-    if worst.share >= criterion.at_least and uses_observed.has_strayed(criterion.at_least):
+    if worst.share >= criterion.least and uses_observed.has_strayed(criterion.least):
         share = uses_observed.local_uses / uses_observed.total
         return judge_value(criterion, share, _used_by_others(uses_observed, evidence), unit="share")
     sentence = _loop_sentence if criterion.kit_writes_first else _touch_sentence
     ways = _ways_to_share(evidence)
     why = sentence(worst, evidence.numa_nodes, ways)
-    if criterion.at_least <= worst.share < 1:  # which is what it passes by, not the rest
+    if criterion.least <= worst.share < 1:  # which is what it passes by, not the rest
         part = words.first_upper(words.percent(worst.share))
         why = f"{part} of the pages are used by a thread that sits where they were first written."
     unsteady = touch.unsteady_share(traces, worst.worst_array, evidence.numa_nodes)
-    if worst.share < criterion.at_least and worst.contested_share <= 0.5 < unsteady:
+    if worst.share < criterion.least and worst.contested_share <= 0.5 < unsteady:
         why += (
             f" Who writes first is chance: for {words.percent(unsteady)} of the pages it was not "
             f"the same thread in all tracings. The loop that writes them is dealt out {ways}."
         )
-    if worst.share < criterion.at_least:
+    if worst.share < criterion.least:
         why += f" {_traced(traces[0])}"
     if traces[0].method == "in_process":
         why += " (Traced inside the process: this system refuses userfaultfd.)"
@@ -269,10 +261,9 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
     return (
         f"Each thread touches the pages that it wrote first, and others work on them. {strays} of "
         f"the uses that were seen at {uses_observed.moments} moments of the phase, whenever they "
-        "came, "
-        f"were {where} the page was first written; {words.percent(uses / uses_observed.total)} "
-        "of all "
-        f"were those of thread {busiest}. What counts is who works."
+        f"came, were {where} the page was first written; "
+        f"{words.percent(uses / uses_observed.total)} of all were those of thread {busiest}. What "
+        "counts is who works."
     )
 
 
@@ -412,23 +403,18 @@ def _are_written_locally(traces: Sequence[Trace], evidence: Evidence, min_share:
 def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the pages that are on the NUMA node of the thread that uses them."""
     traces, placements = evidence.runs_of(TRACE), evidence.runs_of(PLACEMENT)
-    missing = missing_runs(criterion, evidence, traces) or missing_runs(
-        criterion, evidence, placements
-    )
+    missing = missing_runs(criterion, evidence, traces)
+    missing = missing or missing_runs(criterion, evidence, placements)
+    missing = missing or _has_no_place(criterion, evidence)
     if missing:
         return missing
-    no_place = _has_no_place(criterion, evidence)
-    if no_place:
-        return no_place
     local_share = touch.local_share(placements[0], traces)
     if local_share is None:
-        return verdict_on(
-            criterion,
-            "not_gradable",
-            "not_visible_here",
-            "This system refuses move_pages, so nobody can see where pages live "
-            "(a container's seccomp profile, most often).",
+        why = (
+            "This system refuses move_pages, so nobody can see where pages live (a container's "
+            "seccomp profile, most often)."
         )
+        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
     local = words.first_upper(words.percent(local_share.share))
     why = f"{local} of the pages live on the NUMA node of the thread that uses them"
     if local_share.absent:
@@ -450,9 +436,8 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "the first parallel region, and until then the system lets it run anywhere"
         )
     why += "."
-    assert criterion.at_least is not None
-    if local_share.share < criterion.at_least:
-        if _are_written_locally(traces, evidence, criterion.at_least):
+    if local_share.share < criterion.least:
+        if _are_written_locally(traces, evidence, criterion.least):
             why += (
                 " In the tracing the same threads wrote them first: so these sat on another NUMA "
                 "node while they wrote. Does the kernel change where they run (proc_bind, "

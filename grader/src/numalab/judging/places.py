@@ -158,7 +158,7 @@ def _combine_places(
             shown = judge.verdict_without_run(lab, local, "fail", "ended_node", told)
         elif request.machine in remote:
             shown = judge.judge(lab, remote[request.machine])
-            shown = judge.mark_unrun_parts(lab, shown, request.parts, status, "not_run_there", why)
+            shown = judge.mark_unrun_parts(lab, shown, request.parts, status, why)
         elif request.machine in not_booted:
             told = not_booted[request.machine]
             if not named:
@@ -202,7 +202,7 @@ def mark_undecided(
     parts = [part for part in lab.kernel_parts if is_sound(local.select_parts(part))]
     why = NOT_GRADED if cause == "interrupted" else NOT_MEASURED
     undone = judge.verdict_without_run(lab, local, "inconclusive", cause, why)
-    undone = judge.mark_unrun_parts(lab, undone, parts, "not_gradable", "not_run_there", "")
+    undone = judge.mark_unrun_parts(lab, undone, parts, "not_gradable", "")
     needs_more = {c.name for c in lab.criteria if c.needs_numa_nodes > local.numa_nodes}
     for number, name in enumerate(names):
         only = criteria_of_all_machines(lab)

@@ -130,11 +130,10 @@ def _mention_refused_call(judge: Judge) -> Judge:
 @take_run(_placed)
 def table_interleaved(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
     """Measure the share of the table's pages that are in turn on the NUMA nodes of the goal."""
-    assert criterion.at_least is not None
     table, goal = _homes(run, "table"), criterion.placing
     nodes = goal.nodes_of(run.nodes)
     share = alternating_share(homes_of_runs(table, goal.run_pages), nodes)
-    if share >= criterion.at_least:
+    if share >= criterion.least:
         where = (
             f"the {len(run.nodes)} NUMA nodes that threads run on"
             if goal.nodes == "all"
@@ -155,11 +154,10 @@ def table_interleaved(criterion: Criterion, evidence: Evidence, run: Placing) ->
 def blocks_local(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
     """Measure the share of each part's pages on the NUMA node of the thread that owns the part; the
     part with the least share counts."""
-    assert criterion.at_least is not None
     owner_of_part = OWNERS[criterion.placing.owner]
     shares = run.local_shares("blocks", owner_of_part)
     worst = min(shares, key=lambda part: shares[part])
-    if shares[worst] >= criterion.at_least:
+    if shares[worst] >= criterion.least:
         why = (
             f"Each of the {len(shares)} parts lives on the NUMA node of its thread, "
             f"{words.percent(shares[worst])} of its pages or more."
@@ -189,10 +187,9 @@ def blocks_local(criterion: Criterion, evidence: Evidence, run: Placing) -> Crit
 @take_run(_placed)
 def handed_over(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
     """Measure the share of the matrix on the NUMA node of the thread that it was handed to."""
-    assert criterion.at_least is not None
     node, matrix = run.thread_nodes[-1], _homes(run, "matrix")
     share = sum(home == node for home in matrix) / len(matrix)
-    if share >= criterion.at_least:
+    if share >= criterion.least:
         why = f"{words.first_upper(words.percent(share))} of the matrix is on NUMA node {node}."
     else:
         border = int(len(matrix) * WRITTEN_BEFORE)
@@ -228,11 +225,10 @@ def contained(criterion: Criterion, evidence: Evidence, run: Placing) -> Criteri
         for thread, share in run.local_shares(array).items()
     ]
     share, array, thread = min(shares)
-    assert criterion.at_least is not None
     changed = _changed_policy(run)
     if changed is not None:
         return verdict_on(criterion, "fail", "missed", changed, value=min(share, 0.0), unit="share")
-    if share >= criterion.at_least:
+    if share >= criterion.least:
         why = (
             "Memory that no function was asked to place is where its threads touched it, before "
             "and afterwards, and the policy of each thread is what it was."
@@ -297,14 +293,13 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     if fill is None or fill.pages is None:
         return not_measured(criterion, evidence)
     share = min(1.0, fill.pages.get(fill.numa_node, 0) * run.page_bytes / fill.free_bytes)
-    assert criterion.at_least is not None
     why = (
         f"NUMA node {fill.numa_node} had {words.amount(fill.free_bytes)} free, less than the "
         f"matrix needs. The program went on, and the matrix takes {words.percent(share)} of that"
     )
     why += (
         "; the rest of it is elsewhere."
-        if share >= criterion.at_least
+        if share >= criterion.least
         else ": it was hardly handed over."
     )
     return judge_value(criterion, share, why, unit="share")
@@ -315,7 +310,6 @@ def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 @take_run(_placed)
 def fast_memory(criterion: Criterion, evidence: Evidence, run: Placing) -> CriterionVerdict:
     """Measure the share of the stream on the NUMA node with the most bandwidth for thread 0."""
-    assert criterion.at_least is not None
     if run.fastest_node is None:
         why = (
             "This machine does not tell how fast its memory is (ACPI's HMAT), so that any NUMA "
@@ -325,14 +319,14 @@ def fast_memory(criterion: Criterion, evidence: Evidence, run: Placing) -> Crite
     node, stream = run.fastest_node, _homes(run, "stream")
     share = sum(home == node for home in stream) / len(stream)
     own = run.thread_nodes[0]
-    if node == own and share >= criterion.at_least:
+    if node == own and share >= criterion.least:
         why = "The fastest memory is that of the thread's own NUMA node: first touch finds it, too."
         return verdict_on(criterion, "not_gradable", "no_effect_here", why)
     why = (
         f"For thread 0, on NUMA node {own}, the memory of node {node} has the most bandwidth: "
         f"{words.percent(share)} of the stream's pages are there"
     )
-    why += "." if share >= criterion.at_least else f"; in all {_homes_text(stream)}."
+    why += "." if share >= criterion.least else f"; in all {_homes_text(stream)}."
     return judge_value(criterion, share, why, unit="share")
 
 
@@ -343,8 +337,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
     Where the goal names no NUMA nodes, the table may be in turn on those without processors, too:
     numactl's `all` includes them.
     """
-    file = criterion.file
-    assert file is not None
+    file = criterion.needed_file
     text = evidence.handed(file.name)
     runs = [run for run in evidence.runs_of(FILE_PLACING) if run.file == file.name]
     if text is None:
@@ -375,8 +368,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
     homes = run.homes["table"]
     nodes = asked or tuple(sorted((set(homes) | set(needed)) - {-1}))
     share = alternating_share(homes, nodes)
-    assert criterion.at_least is not None
-    if share >= criterion.at_least:
+    if share >= criterion.least:
         why = f"The table's {len(homes):,} pages are in turn on {len(nodes)} NUMA nodes."
         if asked is not None:
             numbers = words.listed([str(node) for node in asked])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from numalab.evidence.kinds import CHECK, LATENCY, LINK_RUN, TIMED_ROUND
+from numalab.evidence.kinds import LATENCY, LINK_RUN, TIMED_ROUND
 from numalab.evidence.record import PROBE, SOLUTION, Evidence, Kind
 from numalab.judging.correctness_rules import doubtful_races
 from numalab.judging.judge import (
@@ -23,12 +23,12 @@ from numalab.judging.judge import (
     select_timing,
 )
 from numalab.judging.refusals import loss
-from numalab.judging.rules import is_needed, reads, rule_of, rules
+from numalab.judging.rules import reads, rule_of, rules
 from numalab.judging.soundness import KERNEL_RUNS, is_sound, timed_out
 from numalab.judging.store_rules import is_unnoted
 from numalab.judging.timing_claims import CLAIMS, claim_of
 from numalab.judging.timing_state import TimeBudgetUse, cut_s, time_budget_use, timing_state
-from numalab.judging.verdict import CriterionVerdict, Status
+from numalab.judging.verdict import Status
 from numalab.judging.work_rules import balanced, last_run_objection, uses_single_thread
 from numalab.labs.declaration import RUN_UNDER, Criterion, HandedFile, Lab
 from numalab.labs.goals import CORE_GOALS, JOB_NODES
@@ -77,11 +77,6 @@ def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
         for criterion in lab.criteria
         if criterion.file is not None and criterion.file.name == file.name
     )
-
-
-def is_sound_so_far(evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a part's kernel is sound by the runs so far (soundness.is_sound)."""
-    return is_sound(evidence.select_parts(part))
 
 
 def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
@@ -149,12 +144,6 @@ def _is_compared_once(criterion: Criterion) -> bool:
     return rule.subject == "kernel" and not rule.has_own_control
 
 
-def is_checked_locally(lab: Lab, part: str | None) -> bool:
-    """Tell whether a part's kernel is checked on this machine: whether the lab judges its
-    results."""
-    return is_needed(CHECK, lab, part)
-
-
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     """Tell whether a part's job on a link failed, so that it runs again, and the solution's job
     too."""
@@ -208,15 +197,11 @@ def needs_rates(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None)
     return any(
         gate(lab, criterion, evidence) is None
         and refused_file(lab, criterion, evidence) is None
-        and _judged_alone(lab, criterion, evidence).cause
+        and rule_of(criterion).judge(lab, criterion, evidence_for(lab, criterion, evidence)).cause
         in ("not_measured", "not_decided", "too_noisy")
         for criterion in lab.criteria
         if criterion.part == part and reads(criterion, kind)
     )
-
-
-def _judged_alone(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    return rule_of(criterion).judge(lab, criterion, evidence_for(lab, criterion, evidence))
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import dropwhile
 
-from numalab.evidence.record import Binding
-from numalab.evidence.run_formats import Outcome
+from numalab.evidence.run_formats import BindingRun, Outcome
 from numalab.judging.verdict import Warned
 from numalab.untrusted.visible import shortened
 
@@ -141,7 +140,7 @@ def mpi_function(ended: Outcome) -> str:
     return f"MPI_{said[1]}" if said else ""
 
 
-def runtime_warnings(runs: Sequence[Binding]) -> tuple[Warned, ...]:
+def runtime_warnings(runs: Sequence[BindingRun]) -> tuple[Warned, ...]:
     """Return the first warning of each run's OpenMP runtime about its environment, where it gave
     one."""
     warnings = []

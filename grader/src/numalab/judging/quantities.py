@@ -28,6 +28,7 @@ from numalab.labs.quantities import (
     Quantity,
     read_predictions,
 )
+from numalab.words import first_upper
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def scored_predictions(
         accounts: those of the criteria that were timed.
     """
     local = observed[0][1]
-    handed = next((text for text in local.handed_in if text.file == FILE), None)
+    handed = local.handed(FILE)
     if handed is None or not lab.predicted:
         return None
     why, predictions = "", Predicted()
@@ -116,15 +117,13 @@ def _scored(
         why = f"Left out: {measured}." if is_usable else f"{FILE} can't be used."
         return ScoredQuantity(quantity.name, predicted, None, None, quantity.unit, None, why)
     if predicted is None:
-        score = 0.0
         complaint = predictions.complaints.get(quantity.name)
         why = "Nothing was predicted." if complaint is None else f"Not usable: {complaint}."
         # The measured value is not shown: there would be nothing left to predict.
-        return ScoredQuantity(quantity.name, None, None, None, quantity.unit, score, why)
-    else:
-        score = round(measured.score(predicted), 4)
-        misses = measured.misses(predicted)
-        why = f"{misses[:1].upper()}{misses[1:]}." if misses else "Within what was measured."
+        return ScoredQuantity(quantity.name, None, None, None, quantity.unit, 0.0, why)
+    score = round(measured.score(predicted), 4)
+    misses = measured.misses(predicted)
+    why = f"{first_upper(misses)}." if misses else "Within what was measured."
     return ScoredQuantity(
         quantity.name, predicted, measured.low, measured.high, quantity.unit, score, why
     )

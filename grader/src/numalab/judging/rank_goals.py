@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from numalab import words
 from numalab.evidence.record import Json
 from numalab.evidence.run_formats import Rank
-from numalab.judging.thread_goals import Reached
+from numalab.judging.thread_goals import Reached, unit_numbers
 from numalab.machines.topology import Topology, count_unmatched, topology_of_node
 
 
@@ -19,29 +18,29 @@ def _units(rank: Rank, team: int, unit_of: Mapping[int, int]) -> set[int]:
     return {unit_of[pu] for thread in rank.threads[:team] for pu in thread.allowed_pus}
 
 
-def _two(ranks: Sequence[Rank]) -> Reached | None:
-    if len(ranks) == 2:
-        return None
-    return Reached(
-        max(1, abs(len(ranks) - 2)),
-        f"It starts {words.count(len(ranks), 'rank')}; a message goes between two.",
-    )
-
-
 def _loose(ranks: Sequence[int], many: str) -> Reached:
-    why = f"{words.ranks(ranks)} may run on several {many}."
-    return Reached(len(ranks), why[:1].upper() + why[1:])
+    why = f"{words.first_upper(words.ranks(ranks))} may run on several {many}."
+    return Reached(len(ranks), why)
+
+
+def _pair(
+    ranks: Sequence[Rank], team: int, unit_of: Mapping[int, int], many: str
+) -> list[set[int]] | Reached:
+    """Return the unit of each of two ranks, or how far they are from having one each. many: what
+    several units are called."""
+    if len(ranks) != 2:
+        why = f"It starts {words.count(len(ranks), 'rank')}; a message goes between two."
+        return Reached(max(1, abs(len(ranks) - 2)), why)
+    held = [_units(rank, team, unit_of) for rank in ranks]
+    loose = [rank.number for rank, units in zip(ranks, held, strict=True) if len(units) != 1]
+    return _loose(loose, many) if loose else held
 
 
 def _share_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """Judge a goal of two ranks on one NUMA node, with a core for each."""
-    wrong = _two(ranks)
-    if wrong:
-        return wrong
-    nodes = [_units(rank, team, topology.numa_node) for rank in ranks]
-    loose = [rank.number for rank, units in zip(ranks, nodes, strict=True) if len(units) != 1]
-    if loose:
-        return _loose(loose, "NUMA nodes")
+    nodes = _pair(ranks, team, topology.numa_node, "NUMA nodes")
+    if isinstance(nodes, Reached):
+        return nodes
     if nodes[0] != nodes[1]:
         return Reached(1, f"Rank 0 sits on NUMA node {min(nodes[0])}, rank 1 on {min(nodes[1])}.")
     if count_unmatched([_units(rank, team, topology.core) for rank in ranks]):
@@ -51,42 +50,20 @@ def _share_numa_node(ranks: Sequence[Rank], team: int, topology: Topology) -> Re
 
 def _use_two_packages(ranks: Sequence[Rank], team: int, topology: Topology) -> Reached:
     """Judge a goal of two ranks, each on a package of its own."""
-    wrong = _two(ranks)
-    if wrong:
-        return wrong
-    packages = [_units(rank, team, topology.package) for rank in ranks]
-    loose = [rank.number for rank, units in zip(ranks, packages, strict=True) if len(units) != 1]
-    if loose:
-        return _loose(loose, "packages")
+    packages = _pair(ranks, team, topology.package, "packages")
+    if isinstance(packages, Reached):
+        return packages
     if packages[0] == packages[1]:
         return Reached(1, f"Both ranks are on package {min(packages[0])}.")
     return Reached(0, f"Ranks on the packages {min(packages[0])} and {min(packages[1])}.")
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """A kind of unit that a rank or a thread has to have for itself.
-
-    Attributes:
-        unit_of: returns the number of the unit of each PU of a topology.
-    """
-
-    name: str
-    unit_of: Callable[[Topology], Mapping[int, int]]
-
-
-_PU = _Unit("PU", lambda topology: {pu.number: pu.number for pu in topology.pus})
-_CORE = _Unit("core", lambda topology: topology.core)
-_NUMA_NODE = _Unit("NUMA node", lambda topology: topology.numa_node)
-_PACKAGE = _Unit("package", lambda topology: topology.package)
-
-
 def _rank_in_each(
-    ranks: Sequence[Rank], team: int, topology: Topology, place: _Unit, part: _Unit
+    ranks: Sequence[Rank], team: int, topology: Topology, place: str, part: str
 ) -> Reached:
     """Judge a goal of one rank in each place, with one thread on each part of that place. Misplaced
     are ranks that are missing or too many, or that are wrong, whichever are more."""
-    place_of, part_of = place.unit_of(topology), part.unit_of(topology)
+    place_of, part_of = unit_numbers(place, topology), unit_numbers(part, topology)
     parts = Counter(unit for _, unit in {(part_of[pu], place_of[pu]) for pu in place_of})
     wrong: dict[int, str] = {}  # by rank, what is wrong with it, as a sentence
     taken: dict[int, int] = {}
@@ -95,12 +72,12 @@ def _rank_in_each(
     for rank in ranks:
         units = _units(rank, team, place_of)
         if len(units) != 1:
-            wrong[rank.number] = _loose(loose, f"{place.name}s").why
+            wrong[rank.number] = _loose(loose, f"{place}s").why
             continue
         unit = units.pop()
         if unit in taken:
             wrong[rank.number] = (
-                f"Ranks {taken[unit]} and {rank.number} are both on {place.name} {unit}."
+                f"Ranks {taken[unit]} and {rank.number} are both on {place} {unit}."
             )
             continue
         taken[unit] = rank.number
@@ -108,16 +85,14 @@ def _rank_in_each(
         if len(threads) != parts[unit]:
             wrong[rank.number] = (
                 f"Rank {rank.number} has {words.count(len(threads), 'thread')}, and its "
-                f"{place.name} {unit} has {words.count(parts[unit], part.name)}."
+                f"{place} {unit} has {words.count(parts[unit], part)}."
             )
         elif count_unmatched([{part_of[pu] for pu in thread.allowed_pus} for thread in threads]):
-            wrong[rank.number] = f"Threads of rank {rank.number} share a {part.name}."
-            by_cores += part is _CORE
+            wrong[rank.number] = f"Threads of rank {rank.number} share a {part}."
+            by_cores += part == "core"
     misplaced = max(len(wrong), abs(len(ranks) - len(parts)))
     if len(ranks) != len(parts):
-        why = (
-            f"It starts {words.count(len(ranks), 'rank')} on {words.count(len(parts), place.name)}."
-        )
+        why = f"It starts {words.count(len(ranks), 'rank')} on {words.count(len(parts), place)}."
         if wrong:
             why += f" {next(iter(wrong.values()))}"
         return Reached(misplaced, why)
@@ -125,19 +100,18 @@ def _rank_in_each(
         return Reached(misplaced, next(iter(wrong.values())), by_cores == len(wrong))
     return Reached(
         0,
-        f"{words.count(len(ranks), 'rank')}, each on a {place.name} of its own, a thread per "
-        f"{part.name}.",
+        f"{words.count(len(ranks), 'rank')}, each on a {place} of its own, a thread per {part}.",
     )
 
 
 GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
     "near": _share_numa_node,
     "far": _use_two_packages,
-    "rank_a_numa_node": partial(_rank_in_each, place=_NUMA_NODE, part=_CORE),
-    "rank_a_numa_node_by_pus": partial(_rank_in_each, place=_NUMA_NODE, part=_PU),
-    "rank_a_package": partial(_rank_in_each, place=_PACKAGE, part=_CORE),
-    "rank_a_package_by_pus": partial(_rank_in_each, place=_PACKAGE, part=_PU),
-    "rank_a_core_by_pus": partial(_rank_in_each, place=_CORE, part=_PU),
+    "rank_a_numa_node": partial(_rank_in_each, place="NUMA node", part="core"),
+    "rank_a_numa_node_by_pus": partial(_rank_in_each, place="NUMA node", part="PU"),
+    "rank_a_package": partial(_rank_in_each, place="package", part="core"),
+    "rank_a_package_by_pus": partial(_rank_in_each, place="package", part="PU"),
+    "rank_a_core_by_pus": partial(_rank_in_each, place="core", part="PU"),
 }
 
 

@@ -188,13 +188,13 @@ class TimedRates:
         }
 
 
-def _inverted(middle: Middle, numerator: float) -> Middle:
-    """Return the median and interval of numerator / value; the interval's ends change places."""
+def _inverted(middle: Middle) -> Middle:
+    """Return the median and interval of 1 / value; the interval's ends change places."""
     low, high = middle.low, middle.high
     return Middle(
-        numerator / middle.median,
-        None if high is None else numerator / high,
-        None if low is None else numerator / low,
+        1 / middle.median,
+        None if high is None else 1 / high,
+        None if low is None else 1 / low,
     )
 
 
@@ -216,7 +216,7 @@ def _role_rate(role: str, replicates: Sequence[TimedRound], levels: Thresholds) 
     is_counted = first.bytes_allocated is not None and first.bytes_moved > 0
     return RoleRate(
         role,
-        _inverted(speed, 1.0),
+        _inverted(speed),
         _scaled(speed, first.bytes_moved / GB) if is_counted else None,
         reference_share(role, replicates, levels),
     )
@@ -254,11 +254,14 @@ def rates_of(evidence: Evidence, roles: Sequence[str]) -> TimedRates | None:
     )
 
 
+def last_cache(node: Json) -> Json | None:
+    """Return the last level of a node's caches for data; None: not known."""
+    caches = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
+    return max(caches, key=lambda cache: str(cache["level"]), default=None)
+
+
 def _fits(node: Json, used_bytes: int) -> bool | None:
     """Tell whether so many bytes are less than the last-level caches hold together; None: not
     known."""
-    caches = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
-    if not caches:
-        return None
-    last = max(caches, key=lambda cache: str(cache["level"]))
-    return used_bytes < int(last["count"]) * int(last["bytes_each"])
+    last = last_cache(node)
+    return None if last is None else used_bytes < int(last["count"]) * int(last["bytes_each"])

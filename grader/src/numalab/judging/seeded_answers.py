@@ -37,8 +37,8 @@ Question = TypeVar("Question", bound=Keyed)
 def none_given(criterion: Criterion, count: int, command: str) -> CriterionVerdict:
     """Return the verdict on a file without answers. count: the number of questions; command: the
     command that asks them."""
-    assert criterion.file is not None
-    why = f"{criterion.file.name} answers none of the {count} questions: {command} asks them."
+    name = criterion.needed_file.name
+    why = f"{name} answers none of the {count} questions: {command} asks them."
     return judge_value(criterion, float(count), why, UNIT)
 
 
@@ -51,10 +51,10 @@ def are_published(answers: SeededAnswers[Answer], published_seed: int, evidence:
 def refuse_published(criterion: Criterion, subject: str, instead: str) -> CriterionVerdict:
     """Return the verdict on published answers. subject: what they are about; instead: what the
     student is to answer, both in words."""
-    assert criterion.file is not None
+    name = criterion.needed_file.name
     why = (
         f"The answers {subject} are the kit's own, which come with its solution. Write a seed of "
-        f"your own into {criterion.file.name}, and answer {instead}."
+        f"your own into {name}, and answer {instead}."
     )
     return verdict_on(criterion, "fail", "bad_file", why)
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from numalab.evidence.kinds import CHECK, OBSERVED_KINDS, TIMED_ROUND, TRACE
-from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, TimedRound
-from numalab.evidence.results import KernelRun, Results
-from numalab.evidence.run_formats import Outcome
-from numalab.judging import explain, tampering
+from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence, KernelRun, TimedRound
+from numalab.evidence.run_formats import CheckRun, Outcome, ResultsRecord
+from numalab.judging import explain
 from numalab.judging.printed_words import mpi_function
 from numalab.judging.verdict import NOT_GRADED, Cause, CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion, Lab
@@ -53,18 +52,21 @@ def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
     return next((outcome for outcome in outcomes if not outcome.ok), None)
 
 
-def all_results(evidence: Evidence) -> Iterator[tuple[Results, int | None, int | None]]:
+def all_results(evidence: Evidence) -> Iterator[tuple[ResultsRecord, int | None, int | None]]:
     """Yield the results of checks, evidence_runs and timed runs of the kernel, the problem size n,
     and the number of ranks; None of either: it is not told."""
     for kind in (CHECK, *KERNEL_RUNS):
         for run in evidence.runs_of(kind):
-            yield from run.all_results
+            if isinstance(run, CheckRun):
+                yield from ((size.results, size.n, size.ranks) for size in run.checks)
+            elif hasattr(run, "results"):
+                yield run.results, None, None
     for replicate in evidence.runs_of(TIMED_ROUND):
         if SUBMISSION in replicate.roles:
             yield replicate.roles[SUBMISSION].results, replicate.n, None
 
 
-def has_mistake(results: Results) -> bool:
+def has_mistake(results: ResultsRecord) -> bool:
     return (
         results.mismatches > 0
         or results.wrote_before_array is not None
@@ -86,7 +88,7 @@ def is_sound(evidence: Evidence) -> bool:
     )
 
 
-def mistake_origin(lab: Lab, results: Results) -> str:
+def mistake_origin(lab: Lab, results: ResultsRecord) -> str:
     """Return where the first wrong result comes from: a function of the contract, else its array;
     empty: no element is wrong."""
     first = results.first_mismatch
@@ -148,15 +150,22 @@ def unusable(
     Args:
         which: which run it was, as the beginning of a sentence.
     """
-    why = (
-        which + (explain.outcome(outcome, evidence.language) or "") + met_limits(outcome, evidence)
-    )
+    why = which + explain.outcome(outcome, evidence.language) + met_limits(outcome, evidence)
     if outcome.status == "cancelled":
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
     ours = outcome.is_numalab_fault or (
         evidence.is_virtual and outcome.status in ("timed_out", "out_of_memory")
     )
     return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
+
+
+def not_looked_for(criterion: Criterion, bad: Outcome, evidence: Evidence) -> CriterionVerdict:
+    """Return the verdict where a kernel does not come to its end, so that nothing else was looked
+    for: unjudged, unless that was numalab's fault, or an interrupt."""
+    if bad.is_numalab_fault or bad.status == "cancelled":
+        return unusable(criterion, bad, evidence)
+    why = "Not looked for, since the kernel does not come to its end."
+    return verdict_on(criterion, "fail", "not_right_yet", why)
 
 
 NOT_TRACED = (
@@ -196,7 +205,12 @@ def not_measured(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict where the run that decides a criterion is missing, and no other run says
     why: inconclusive, unless the kernel stopped the monitor."""
     if evidence.monitor_lost is not None:
-        why = tampering.monitor_lost(evidence.monitor_lost)
+        why = (
+            f"While the kit looked at the kernel, {evidence.monitor_lost}. With a kernel of its "
+            "own in the same place that does not happen. A kernel sends no signals to other "
+            "processes, changes none of their limits, and leaves descriptors alone that it has "
+            "not opened."
+        )
         return verdict_on(criterion, "fail", "disturbed_monitor", why)
     if evidence.interrupted:
         return verdict_on(criterion, "inconclusive", "interrupted", NOT_GRADED)
@@ -217,19 +231,16 @@ def unseen(lab: Lab, criterion: Criterion, parts: Sequence[str | None]) -> list[
     return [part for part in of_criterion if part not in parts]
 
 
-def judge_value(
-    criterion: Criterion, value: float, why: str, unit: str, missed: Cause = "missed"
-) -> CriterionVerdict:
+def judge_value(criterion: Criterion, value: float, why: str, unit: str) -> CriterionVerdict:
     """Return a pass or a failure by the criterion's bounds. NaN fails where there is a bound.
 
     Args:
         value: what was measured, in `unit`.
         why: the reason, of a pass as of a failure.
-        missed: the cause of a failure.
     """
     passed = (criterion.at_least is None or value >= criterion.at_least) and (
         criterion.at_most is None or value <= criterion.at_most
     )
     if passed:
         return verdict_on(criterion, "pass", "reached", why, value=value, unit=unit)
-    return verdict_on(criterion, "fail", missed, why, value=value, unit=unit)
+    return verdict_on(criterion, "fail", "missed", why, value=value, unit=unit)

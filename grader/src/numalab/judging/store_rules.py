@@ -8,8 +8,7 @@ from dataclasses import replace
 from numalab import words
 from numalab.evidence.kinds import CHECK, STORES, TIMED_ROUND
 from numalab.evidence.record import SOLUTION, SUBMISSION, Evidence
-from numalab.evidence.run_formats import Overrun, Slots
-from numalab.evidence.store_notes import Stores
+from numalab.evidence.run_formats import Overrun, Slots, StoresRun
 from numalab.judging import explain
 from numalab.judging.registry import Rule, take_run
 from numalab.judging.soundness import judge_value, missing_runs, unusable
@@ -29,7 +28,7 @@ def is_unnoted(evidence: Evidence) -> bool:
     return bool(runs) and runs[-1].outcome.ok and not runs[-1].noted
 
 
-def _noted(criterion: Criterion, evidence: Evidence) -> Stores | CriterionVerdict:
+def _noted(criterion: Criterion, evidence: Evidence) -> StoresRun | CriterionVerdict:
     """Return the run that shows the kernel's stores, or the verdict where none can be judged."""
     if evidence.race_refused is not None:
         why = f"Stores are noted as data races are looked for. {evidence.race_refused}"
@@ -98,7 +97,7 @@ def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
     ]
 
 
-def _idle(run: Stores) -> str | None:
+def _idle(run: StoresRun) -> str | None:
     """Return a sentence on threads that do not count, or None. They would hide shared lines: a
     thread that counts alone has none."""
     if run.counting_threads >= run.threads:
@@ -110,7 +109,7 @@ def _idle(run: Stores) -> str | None:
     )
 
 
-def _worst_line(run: Stores) -> str:
+def _worst_line(run: StoresRun) -> str:
     """Return a sentence on the line that is shared most, of those that were written most, with a
     space before it; empty: none of these is shared."""
     shared = [line for line in run.most_written if len(line.thread_stores) > 1]
@@ -125,7 +124,7 @@ def _worst_line(run: Stores) -> str:
 
 @Rule("no_shared_lines", runs=(STORES,))
 @take_run(_noted)
-def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
+def no_shared_lines(criterion: Criterion, evidence: Evidence, run: StoresRun) -> CriterionVerdict:
     """Measure the stores per key to cache lines that several threads write, without those of the
     thread that writes a line most. Where timed runs have more keys counted in such lines, and more
     than is allowed, these count."""
@@ -145,11 +144,10 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> Cr
             f"{run.line_bytes} bytes that another thread writes more: {run.shared_lines} of the "
             f"{written} that {run.threads} threads write are written by several."
         )
-    assert criterion.at_most is not None
-    if share > criterion.at_most:
+    if share > criterion.most:
         why += _worst_line(run)
     timed = max((slots.shared_keys / n for slots, n in _timed(evidence)), default=0.0)
-    if timed > max(share, criterion.at_most):
+    if timed > max(share, criterion.most):
         share = timed
         why = (
             "In the program that is timed blocks lie otherwise than where stores are noted: of 100 "
@@ -166,7 +164,7 @@ def no_shared_lines(criterion: Criterion, evidence: Evidence, run: Stores) -> Cr
     return judge_value(criterion, share, why, unit="stores per key")
 
 
-def _untrue(run: Stores) -> str | None:
+def _untrue(run: StoresRun) -> str | None:
     """Return a sentence on what is wrong with a report of slots, or None."""
     slots, threads = run.slots, run.threads
     if slots.count < threads:
@@ -202,7 +200,7 @@ def _untrue(run: Stores) -> str | None:
     return None
 
 
-def _team_slots_fault(run: Stores) -> str | None:
+def _team_slots_fault(run: StoresRun) -> str | None:
     """Return a sentence on reports of slots that are wrong with another number of threads only, or
     None."""
     if run.counting_threads < run.threads or _untrue(run) is not None:
@@ -223,10 +221,12 @@ def _team_slots_fault(run: Stores) -> str | None:
     return None
 
 
-def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict | None:
-    """Return the verdict where the kernel goes wrong with some number of threads, in the memory
-    that it writes or in what it counts, or ends early with another number; or None. run: one that
-    notes stores."""
+def judge_teams(
+    criterion: Criterion, evidence: Evidence, run: StoresRun
+) -> CriterionVerdict | None:
+    """Return the verdict where the kernel writes outside of its memory with some number of threads,
+    or with another number than the run's ends early or counts wrongly; or None. What slots says
+    with another number counts only if it is true with the run's. run: one that notes stores."""
 
     def failed(why: str) -> CriterionVerdict:
         return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")
@@ -252,7 +252,7 @@ def judge_teams(criterion: Criterion, evidence: Evidence, run: Stores) -> Criter
     return failed(why) if why is not None else None
 
 
-def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
+def _untrue_when_timed(run: StoresRun, evidence: Evidence) -> str | None:
     """Return a sentence on reports of slots that are wrong in timed runs only, or None."""
     for slots, _ in _timed(evidence):
         has_mistake = (
@@ -269,7 +269,7 @@ def _untrue_when_timed(run: Stores, evidence: Evidence) -> str | None:
 
 @Rule("slots_true", runs=(STORES,))
 @take_run(_noted)
-def slots_true(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
+def slots_true(criterion: Criterion, evidence: Evidence, run: StoresRun) -> CriterionVerdict:
     """Measure the share of the keys that were counted where slots points (0 to 1)."""
     wrong = _idle(run) or _untrue(run) or _untrue_when_timed(run, evidence)
     if wrong is not None:
@@ -279,15 +279,14 @@ def slots_true(criterion: Criterion, evidence: Evidence, run: Stores) -> Criteri
         f"{words.first_upper(words.percent(share))} of the keys were counted where slots points, "
         "and the counters there add up to how many there are of each."
     )
-    assert criterion.at_least is not None
-    if share < criterion.at_least:
+    if share < criterion.least:
         why += " The others were counted elsewhere, and their sums copied there."
     return judge_value(criterion, share, why, unit="share of the keys")
 
 
 @Rule("slots_apart", runs=(STORES,))
 @take_run(_noted)
-def slots_apart(criterion: Criterion, evidence: Evidence, run: Stores) -> CriterionVerdict:
+def slots_apart(criterion: Criterion, evidence: Evidence, run: StoresRun) -> CriterionVerdict:
     """Measure the largest distance from one thread's counters to the next, in cache lines. The keys
     have to be counted there: blocks that are not used could be anywhere."""
     wrong = _idle(run) or _untrue(run)

@@ -19,6 +19,8 @@ from numalab.machines.structure import structure_of_node
 from numalab.machines.topology import Pus, Topology, count_unmatched, topology_of_node, units_of
 
 CLOSE_THREADS = 4
+# Goals of one thread per unit.
+_UNITS = {"spread": "NUMA node", "spread_over_packages": "package", "full": "core"}
 
 
 # ---- goals ---------------------------------------------------------------------------
@@ -28,40 +30,29 @@ def team_of(goal: str, node: Json) -> int:
     """Return the number of threads that a goal is for: one per NUMA node, package, core or required
     core; of threads that are to be close CLOSE_THREADS, but no more than any package has cores."""
     topology = topology_of_node(node)
-    if goal == "spread":
-        return len(set(topology.numa_node.values()))
-    if goal == "spread_over_packages":
-        return len(set(topology.package.values()))
-    if goal == "full":
-        return len(set(topology.core.values()))
+    if goal in _UNITS:
+        return len(set(unit_numbers(_UNITS[goal], topology).values()))
     if goal in CORE_GOALS:
         return len(goal_cores(goal, structure_of_node(node)))
     return min(CLOSE_THREADS, *topology.cores_in(topology.package).values())
 
 
-@dataclass(frozen=True)
-class _Units:
-    """The units that a goal counts.
-
-    Attributes:
-        unit_of: the number of the unit of each PU.
-        singular, plural: the name of a unit.
-    """
-
-    unit_of: Mapping[int, int]
-    singular: str
-    plural: str
+def unit_numbers(unit: str, topology: Topology) -> Mapping[int, int]:
+    """Return the number of the unit of each PU. unit: "PU", "core", "NUMA node" or "package"."""
+    return {
+        "PU": {pu.number: pu.number for pu in topology.pus},
+        "core": topology.core,
+        "NUMA node": topology.numa_node,
+        "package": topology.package,
+    }[unit]
 
 
-def _units(goal: str, team: int, topology: Topology) -> _Units:
-    """Return the units of a goal. For `close` they are NUMA nodes if one has cores for the whole
-    team, else packages."""
-    if goal == "full":
-        return _Units(topology.core, "core", "cores")
+def _unit(goal: str, team: int, topology: Topology) -> str:
+    """Return the unit that a goal counts. For `close` it is a NUMA node if one has cores for the
+    whole team, else a package."""
     room = max(topology.cores_in(topology.numa_node).values())
-    if goal == "spread" or (goal == "close" and room >= team):
-        return _Units(topology.numa_node, "NUMA node", "NUMA nodes")
-    return _Units(topology.package, "package", "packages")
+    is_in_node = goal == "close" and room >= team
+    return _UNITS.get(goal, "NUMA node" if is_in_node else "package")
 
 
 def only_unit(goal: str, node: Json) -> str | None:
@@ -69,8 +60,9 @@ def only_unit(goal: str, node: Json) -> str | None:
     reaches the goal; else None."""
     if goal in CORE_GOALS:
         return None
-    units = _units(goal, team_of(goal, node), topology_of_node(node))
-    return units.singular if len(set(units.unit_of.values())) == 1 else None
+    topology = topology_of_node(node)
+    unit = _unit(goal, team_of(goal, node), topology)
+    return unit if len(set(unit_numbers(unit, topology).values())) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -97,9 +89,9 @@ def _unbound(threads: Sequence[Thread], loose: Sequence[int], unit_of: Mapping[i
     return ": nothing binds " + ("it" if len(loose) == 1 else "them")
 
 
-def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) -> Reached:
+def _own_units(threads: Sequence[Thread], topology: Topology, unit: str) -> Reached:
     """Judge a goal of threads that have a unit each, which they may not leave."""
-    unit_of, one, many = units.unit_of, units.singular, units.plural
+    unit_of = unit_numbers(unit, topology)
     loose: list[int] = []
     holders: dict[int, list[int]] = {}
     for thread in threads:
@@ -108,38 +100,38 @@ def _own_units(threads: Sequence[Thread], _topology: Topology, units: _Units) ->
             holders.setdefault(held.pop(), []).append(thread.number)
         else:
             loose.append(thread.number)
-    crowded = {unit: numbers for unit, numbers in holders.items() if len(numbers) > 1}
+    crowded = {number: numbers for number, numbers in holders.items() if len(numbers) > 1}
     misplaced = len(loose) + sum(len(numbers) - 1 for numbers in crowded.values())
     if crowded:
-        unit, numbers = next(iter(crowded.items()))
+        number, numbers = next(iter(crowded.items()))
         empty = len(set(unit_of.values())) - len(holders)
-        why = f"{words.threads(numbers)} sit on one {one}"
-        if one != "core":
-            why += f" ({unit})"
+        why = f"{words.threads(numbers)} sit on one {unit}"
+        if unit != "core":
+            why += f" ({number})"
         if empty:
-            why += f", while {words.count(empty, one)} {'has' if empty == 1 else 'have'} none"
+            why += f", while {words.count(empty, unit)} {'has' if empty == 1 else 'have'} none"
     elif loose:
-        why = f"{words.threads(loose)} may run on several {many}"
+        why = f"{words.threads(loose)} may run on several {unit}s"
         why += _unbound(threads, loose, unit_of)
     else:
-        why = f"{words.count(len(threads), 'thread')}, each on a {one} of its own"
-    return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
+        why = f"{words.count(len(threads), 'thread')}, each on a {unit} of its own"
+    return Reached(misplaced, f"{words.first_upper(why)}.")
 
 
-def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reached:
+def _close(threads: Sequence[Thread], topology: Topology, unit: str) -> Reached:
     """Judge a goal of all threads in one unit, with a PU for each."""
-    unit_of, one, many = units.unit_of, units.singular, units.plural
+    unit_of = unit_numbers(unit, topology)
     held = [{unit_of[pu] for pu in thread.allowed_pus} for thread in threads]
-    inside = Counter(unit for of_thread in held for unit in of_thread if len(of_thread) == 1)
+    inside = Counter(one for of_thread in held for one in of_thread if len(of_thread) == 1)
     loose = [thread.number for thread, of in zip(threads, held, strict=True) if len(of) > 1]
     most = max(inside.values(), default=0)
     crowded = count_unmatched([thread.allowed_pus for thread in threads])
     misplaced = max(len(threads) - most, crowded)
     if loose:
-        why = f"{words.threads(loose)} may run on several {many}"
+        why = f"{words.threads(loose)} may run on several {unit}s"
         why += _unbound(threads, loose, unit_of)
     elif len(inside) > 1:
-        why = f"the threads sit on {len(inside)} {many}, where one has room for all"
+        why = f"the threads sit on {len(inside)} {unit}s, where one has room for all"
     elif crowded:
         why = f"{len(threads)} threads share {words.count(len(threads) - crowded, 'PU')}"
     else:
@@ -147,8 +139,8 @@ def _close(threads: Sequence[Thread], topology: Topology, units: _Units) -> Reac
         if len(threads) < CLOSE_THREADS:  # what holds for so few may not for more
             fewest = words.count(min(topology.cores_in(topology.package).values()), "core")
             why += f" (a package has {fewest} here)"
-        why += f" on one {one}"
-    return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
+        why += f" on one {unit}"
+    return Reached(misplaced, f"{words.first_upper(why)}.")
 
 
 def _single_cores(threads: Sequence[Thread], required: Sequence[frozenset[int]]) -> Reached:
@@ -179,10 +171,10 @@ def _single_cores(threads: Sequence[Thread], required: Sequence[frozenset[int]])
         why += (
             f", while {words.count(empty, 'core')} of those {'has' if empty == 1 else 'have'} none"
         )
-    return Reached(misplaced, f"{why[:1].upper()}{why[1:]}.")
+    return Reached(misplaced, f"{words.first_upper(why)}.")
 
 
-GOALS: dict[str, Callable[[Sequence[Thread], Topology, _Units], Reached]] = {
+GOALS: dict[str, Callable[[Sequence[Thread], Topology, str], Reached]] = {
     "spread": _own_units,
     "spread_over_packages": _own_units,
     "full": _own_units,
@@ -200,7 +192,7 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
     if goal in CORE_GOALS:
         return _single_cores(threads[:team], goal_cores(goal, structure_of_node(node)))
     topology = topology_of_node(node)
-    return GOALS[goal](threads[:team], topology, _units(goal, team, topology))
+    return GOALS[goal](threads[:team], topology, _unit(goal, team, topology))
 
 
 # ---- placements that are timed -------------------------------------------------------------

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from numalab import words
 from numalab.evidence.kinds import BINDING, LOCATE
-from numalab.evidence.record import Binding, Evidence
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import BindingRun
 from numalab.judging import explain, thread_goals
 from numalab.judging.printed_words import runtime_warnings
 from numalab.judging.registry import Rule
@@ -69,7 +70,7 @@ def located(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return judge_value(criterion, value, why, unit="wrong answers")
 
 
-def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]) -> str:
+def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[BindingRun, Reached]]) -> str:
     """Return the reason of the worst placement, and whether the file passes under each other
     runtime. reaches: the runs, each with its placement."""
     alike = [run.runtime for run, reach in reaches if reach == worst]
@@ -84,8 +85,7 @@ def _compare_runtimes(worst: Reached, reaches: Sequence[tuple[Binding, Reached]]
 def binding(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Count the threads that a placement file puts in the wrong place; the runtime with the most
     counts."""
-    file = criterion.file
-    assert file is not None
+    file = criterion.needed_file
     text = evidence.handed(file.name)
     if text is None:
         return not_measured(criterion, evidence)

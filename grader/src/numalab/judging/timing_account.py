@@ -129,21 +129,19 @@ class TimingAccount:
         and the e-values end with the decision. A sign is null where the submission was stopped too
         early to know it."""
         state = self.state
-        decisions = state.decisions
         return {
             "margins": list(state.margins),
             "cut": list(state.cut),
             "asked": None if self.required is None else asdict(self.required),
-            "signs": list(state.signs[: len(decisions)]),
-            "missed": list(state.missed[: len(decisions)]),
-            "e_for": [decision.e_for for decision in decisions],
-            "e_against": [decision.e_against for decision in decisions],
+            **_signs_json(state),
             "threshold": {
                 "to_pass": state.thresholds.e_to_pass,
                 "to_fail": state.thresholds.e_to_fail,
             },
             "margin_interval": list(interval(state.margins, state.thresholds, state.cut)),
-            "floor": None if state.floor is None else _floor_json(state.floor),
+            "floor": None
+            if state.floor is None
+            else {"margins": list(state.floor.margins), **_signs_json(state.floor)},
             "confidence": state.thresholds.confidence,
             "outcome": state.outcome,
             "decided_after": state.needed or None,
@@ -156,27 +154,19 @@ class TimingAccount:
         }
 
 
-def _floor_json(floor: ClaimSide) -> dict[str, Any]:
-    """Return the lists of json_data for the claim that the submission is not too fast."""
-    decisions = floor.decisions
+def _signs_json(side: ClaimSide) -> dict[str, Any]:
+    """Return the lists of json_data that end with the decision."""
+    decisions = side.decisions
     return {
-        "margins": list(floor.margins),
-        "signs": list(floor.signs[: len(decisions)]),
-        "missed": list(floor.missed[: len(decisions)]),
+        "signs": list(side.signs[: len(decisions)]),
+        "missed": list(side.missed[: len(decisions)]),
         "e_for": [decision.e_for for decision in decisions],
         "e_against": [decision.e_against for decision in decisions],
     }
 
 
 def _decision_json(decision: Decision) -> dict[str, Any]:
-    return {
-        "reached": decision.reached,
-        "signs": decision.signs,
-        "wins": decision.wins,
-        "losses": decision.losses,
-        "e_for": decision.e_for,
-        "e_against": decision.e_against,
-    }
+    return asdict(decision) | {"e_for": decision.e_for, "e_against": decision.e_against}
 
 
 def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) -> Stopped:
@@ -184,10 +174,8 @@ def _stopped(verdict: CriterionVerdict, state: TimingState, evidence: Evidence) 
         return "interrupted"
     if verdict.status == "error":
         return "error"
-    if verdict.cause == "cut_too_early":
-        return "cut_too_early"
-    if verdict.cause == "implausible":
-        return "implausible"
+    if verdict.cause in ("cut_too_early", "implausible"):
+        return verdict.cause
     if any(map(timed_out, evidence.runs_of(TIMED_ROUND))):
         return "too_slow"
     if verdict.status == "not_gradable":

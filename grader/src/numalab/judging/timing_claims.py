@@ -17,11 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import HANDOUT, PROBE, SOLUTION, SUBMISSION, TimedRound
+from numalab.evidence.record import Kind as RunKind
 from numalab.judging.registry import Rule
-from numalab.labs.declaration import Criterion, Lab
+from numalab.labs.declaration import Criterion, Kind, Lab
 from numalab.toml_files.tables import Table
 
 # A machine shows the effect if the starting code takes at least this many times the reference
@@ -42,6 +44,8 @@ class Claim(Rule):
         needs_effect: the machine has to show that starting code is slower than the solution.
     """
 
+    kind: Kind = "timing"
+    runs: tuple[RunKind[Any], ...] = (TIMED_ROUND,)
     limit_s: Limit
     passes_below_s: Limit
     compared_with: Callable[[Criterion], str]
@@ -71,13 +75,11 @@ def _efficiency_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
 
 
 def _chain_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
-    assert criterion.at_most is not None
-    return best_s(replicate, SOLUTION) * criterion.at_most
+    return best_s(replicate, SOLUTION) * criterion.most
 
 
 def _chain_least_s(criterion: Criterion, replicate: TimedRound) -> float:
-    assert criterion.at_least is not None
-    return best_s(replicate, SOLUTION) * criterion.at_least
+    return best_s(replicate, SOLUTION) * criterion.least
 
 
 def _speedup_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
@@ -123,8 +125,6 @@ def _check_efficiency(lab: Lab, criterion: Criterion, table: Table) -> None:
 
 EFFICIENCY = Claim(
     "efficiency",
-    kind="timing",
-    runs=(TIMED_ROUND,),
     keys=(REFERENCE_KEY,),
     check=_check_efficiency,
     limit_s=_efficiency_limit_s,
@@ -134,8 +134,6 @@ EFFICIENCY = Claim(
 )
 SPEEDUP = Claim(
     "speedup",
-    kind="timing",
-    runs=(TIMED_ROUND,),
     keys=("slow",),
     limit_s=_speedup_limit_s,
     passes_below_s=_speedup_passes_below_s,
@@ -145,8 +143,6 @@ SPEEDUP = Claim(
 )
 CHAIN = Claim(
     "chain",
-    kind="timing",
-    runs=(TIMED_ROUND,),
     limit_s=_chain_limit_s,
     passes_below_s=_chain_limit_s,
     compared_with=reference_of,

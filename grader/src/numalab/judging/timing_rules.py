@@ -76,7 +76,8 @@ from numalab import words
 from numalab.evidence.kinds import TIMED_ROUND
 from numalab.evidence.record import PROBE, SOLUTION, SUBMISSION, Evidence, Json, TimedRound
 from numalab.evidence.run_formats import Outcome
-from numalab.judging import explain, tampering
+from numalab.judging import explain
+from numalab.judging.rates import last_cache
 from numalab.judging.sequential import interval
 from numalab.judging.soundness import (
     first_bad,
@@ -185,10 +186,18 @@ def _disturbed(
 ) -> CriterionVerdict:
     """Return the failure where a process of numalab's ended badly beside the student's work, and
     does not without it."""
-    ending = explain.outcome(outcome, evidence.language) or ""
+    ending = explain.outcome(outcome, evidence.language)
     if criterion.slow is not None:
-        return verdict_on(criterion, "fail", "bad_file", tampering.launch_failed(ending))
-    why = tampering.other_process_failed(role, ending)
+        why = (
+            "Under your launch the kit's program does not come to its end, and under the kit's own "
+            f"it does: {ending}"
+        )
+        return verdict_on(criterion, "fail", "bad_file", why)
+    why = (
+        f"While it was timed, the kit's own {role} did not come to its end: {ending} With another "
+        "kernel of the kit's in the place of yours it does. Whatever yours does to other "
+        "processes, to shared memory, or to the memory of the whole node, it must not."
+    )
     return verdict_on(criterion, "fail", "disturbed_monitor", why)
 
 
@@ -327,11 +336,10 @@ def _implausible(times: _Times) -> CriterionVerdict | None:
     return times.verdict(
         "inconclusive",
         "implausible",
-        f"{words.ratio(times.reference_ratio)} times {reference_name(times.criterion)}'s speed "
-        "or more: "
-        f"above {most:g} "
-        "times is more than the work allows by what is known. An instructor has to look at how it "
-        "is done, and sets the points by hand; nothing is lost, and grading again changes nothing.",
+        f"{words.ratio(times.reference_ratio)} times {reference_name(times.criterion)}'s speed or "
+        f"more: above {most:g} times is more than the work allows by what is known. An instructor "
+        "has to look at how it is done, and sets the points by hand; nothing is lost, and grading "
+        "again changes nothing.",
     )
 
 
@@ -445,9 +453,8 @@ def _cut_too_early(times: _Times) -> CriterionVerdict | None:
         "cut_too_early",
         f"In {words.count(unknown, 'generation')} the repetitions were cut off before they took "
         f"as long as is allowed now, {times.required.median:.2f} times the speed of "
-        f"{times.reference}: "
-        "what was asked for has changed since. Only what comes after them counts. Grade again: "
-        "new generations are taken.",
+        f"{times.reference}: what was asked for has changed since. Only what comes after them "
+        "counts. Grade again: new generations are taken.",
     )
 
 
@@ -565,10 +572,9 @@ def _chain_text(times: _Times) -> str:
 def _caches_text(node: Json, replicates: Sequence[TimedRound]) -> str:
     """Return a sentence that one of the machine's last-level caches can hold the whole chain, with
     a space before it; else empty."""
-    levels = [cache for cache in node.get("caches", []) if "i" not in str(cache["level"])]
-    if not levels:
+    last = last_cache(node)
+    if last is None:
         return ""
-    last = max(levels, key=lambda cache: str(cache["level"]))
     each = int(last["bytes_each"])
     walked = replicates[-1].n * ELEMENT_BYTES
     if walked > each:

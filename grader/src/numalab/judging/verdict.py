@@ -148,6 +148,17 @@ class Warned:
     words: str
 
 
+# The keys of a criterion's verdict in JSON, in their order. Optional ones are left out where there
+# is nothing to say.
+_KEYS = (
+    "name", "kind", "status", "cause", "value", "unit", "points", "max_points", "where", "why",
+)  # fmt: skip
+_OPTIONAL_KEYS = (
+    "at_least", "at_most", "interval", "confidence", "began_in", "explained_by", "warnings",
+    "withheld", "withheld_status", "withheld_points",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class CriterionVerdict:
     """The verdict on one criterion on one machine.
@@ -225,31 +236,13 @@ class CriterionVerdict:
         )
 
     def json_data(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "name": self.name,
-            "kind": self.kind,
-            "status": self.status,
-            "cause": self.cause,
-            "value": self.value,
-            "unit": self.unit,
-            "points": self.points,
-            "max_points": self.max_points,
-            "where": self.where,
-            "why": self.why,
-        }
-        optional = {
-            "at_least": self.at_least,
-            "at_most": self.at_most,
+        data = {key: getattr(self, key) for key in _KEYS}
+        optional = {key: getattr(self, key) for key in _OPTIONAL_KEYS} | {
             "interval": None if self.interval is None else list(self.interval),
-            "confidence": self.confidence,
-            "began_in": self.began_in or None,
-            "explained_by": self.explained_by or None,
-            "warnings": [asdict(warned) for warned in self.warnings] or None,
-            "withheld": self.withheld or None,
-            "withheld_status": self.withheld_status if self.withheld else None,
+            "warnings": [asdict(warned) for warned in self.warnings],
             "withheld_points": self.withheld_points if self.withheld else None,
         }
-        return data | {key: value for key, value in optional.items() if value is not None}
+        return data | {key: value for key, value in optional.items() if value not in (None, "", [])}
 
 
 def _worst(statuses: Collection[Status]) -> Status:
@@ -436,23 +429,17 @@ def _read_cause(data: Mapping[str, Any]) -> Cause:
     return "interrupted" if data["why"] in (NOT_GRADED, NOT_DECIDED) else "not_told"
 
 
-_REQUIRED_KEYS = ("name", "kind", "status", "why", "points", "max_points", "value", "unit", "where")
-_OPTIONAL_KEYS = (
-    "at_least", "at_most", "confidence", "explained_by", "withheld", "withheld_status",
-    "withheld_points",
-)  # fmt: skip
-
-
 def _read_criterion(data: Mapping[str, Any]) -> CriterionVerdict:
     interval = data.get("interval")
-    return CriterionVerdict(
-        **{key: data[key] for key in _REQUIRED_KEYS},
-        **{key: data[key] for key in _OPTIONAL_KEYS if key in data},
-        cause=_read_cause(data),
-        interval=None if interval is None else (interval[0], interval[1]),
-        began_in=data.get("began_in", data.get("wrong_array", "")),  # as it was called before
-        warnings=tuple(Warned(**warned) for warned in data.get("warnings", ())),
-    )
+    read = {key: data[key] for key in _KEYS if key != "cause"}
+    read |= {key: data[key] for key in _OPTIONAL_KEYS if key in data}
+    read |= {
+        "cause": _read_cause(data),
+        "interval": None if interval is None else (interval[0], interval[1]),
+        "began_in": data.get("began_in", data.get("wrong_array", "")),  # as it was called before
+        "warnings": tuple(Warned(**warned) for warned in data.get("warnings", ())),
+    }
+    return CriterionVerdict(**read)
 
 
 def rounded_points(points: float) -> float:

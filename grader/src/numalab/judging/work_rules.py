@@ -10,7 +10,8 @@ from numalab.evidence.core_kinds import core_kinds, kinds_in_words
 from numalab.evidence.kinds import ACTIVE_THREADS, PLACEMENT, RACE
 from numalab.evidence.page_work import spinning_thread
 from numalab.evidence.record import SOLUTION, Evidence, Kind
-from numalab.evidence.work import SharingConsensus, WorkShare, judge_sharing, speaks_against
+from numalab.evidence.work import SharingConsensus, judge_sharing, speaks_against
+from numalab.judging.page_rules import needs_team, ran_words
 from numalab.judging.registry import Rule
 from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
 from numalab.judging.timing_claims import SPEEDUP
@@ -26,11 +27,10 @@ def uses_single_thread(evidence: Evidence) -> bool:
 
 def judge_placements(criterion: Criterion, evidence: Evidence) -> SharingConsensus:
     """Return what the placement runs with CPU times show together; there has to be one."""
-    assert criterion.at_least is not None
     own = [run for run in evidence.runs_of(PLACEMENT) if run.cpu_time]
     controls = [run for run in evidence.runs_of(PLACEMENT, SOLUTION) if run.cpu_time]
     is_compared = uses_single_thread(evidence)
-    return judge_sharing(own, criterion.at_least, controls, needs_single_thread=is_compared)
+    return judge_sharing(own, criterion.least, controls, needs_single_thread=is_compared)
 
 
 def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
@@ -41,7 +41,7 @@ def last_run_objection(criterion: Criterion, evidence: Evidence) -> str | None:
         return None
     return speaks_against(
         own[-1],
-        criterion.at_least,
+        criterion.least,
         evidence.runs_of(PLACEMENT, SOLUTION),
         needs_single_thread=uses_single_thread(evidence),
     )
@@ -108,25 +108,19 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
       one thread, compared with the solution's team, fails as busy waiting, and of the value only
       the part counts that is work.
     """
-    if evidence.node["cores"] < 2:
-        return verdict_on(
-            criterion,
-            "not_gradable",
-            "too_few_cores",
-            "This node offers one core, so there is one thread and nothing to share out.",
-        )
-    missing = missing_runs(criterion, evidence, evidence.runs_of(PLACEMENT))
+    missing = needs_team(criterion, evidence)
+    missing = missing or missing_runs(criterion, evidence, evidence.runs_of(PLACEMENT))
     missing = missing or _alone(criterion, evidence)
     if missing:
         return missing
-    assert criterion.at_least is not None
     looks = judge_placements(criterion, evidence)
     look, value = looks.typical, looks.typical.share
     average = f"the average thread works {words.percent(value)} of its time"
     last = evidence.runs_of(PLACEMENT)[-1]
     is_thread = look.busiest < max(last.team, len(last.cpu_time))
     longest = f"Thread {look.busiest} works" if is_thread else "Threads that have ended work"
-    why = f"{_ran(look, evidence)}{longest} longest; {average}"
+    ran = ran_words(look.ran, evidence, last.team)  # then shares are over all of them
+    why = f"{ran}{longest} longest; {average}"
     if looks.says == "even":
         return _judge_activity(
             criterion, evidence, judge_value(criterion, value, f"{why}.", unit="share")
@@ -136,27 +130,15 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return judge_value(criterion, value, why, unit="share")
     if looks.says == "spins":
         useful = min(value, 1.0) / looks.relative_inflation
-        return verdict_on(
-            criterion,
-            "fail",
-            "busy_waiting",
-            f"{_ran(look, evidence)}{_spins(looks, useful)}",
-            value=useful,
-            unit="share",
-        )
-    if uses_single_thread(evidence) and look.inflation is None and value >= criterion.at_least:
+        why = f"{ran}{_spins(looks, useful)}"
+        return verdict_on(criterion, "fail", "busy_waiting", why, value=useful, unit="share")
+    if uses_single_thread(evidence) and look.inflation is None and value >= criterion.least:
         return not_measured(criterion, evidence)
     open_why = "but other programs took cores from the threads meanwhile"
     if looks.is_informative:
         open_why = "but fewer looks say so than it takes"
-    return verdict_on(
-        criterion,
-        "inconclusive",
-        "too_noisy",
-        f"{why}, {open_why}. Grade again when the node is quiet.",
-        value=value,
-        unit="share",
-    )
+    why = f"{why}, {open_why}. Grade again when the node is quiet."
+    return verdict_on(criterion, "inconclusive", "too_noisy", why, value=value, unit="share")
 
 
 @Rule(
@@ -190,18 +172,6 @@ def _judge_activity(
         )
     useful = waiter.expected_share
     return verdict_on(criterion, "fail", "busy_waiting", why, value=useful, unit="share")
-
-
-def _ran(share: WorkShare, evidence: Evidence) -> str:
-    """Return a sentence on a kernel that ran more threads than the team has, with a space behind
-    it; else empty. The shares are then over all of them."""
-    team = evidence.runs_of(PLACEMENT)[-1].team
-    if share.ran <= team:
-        return ""
-    return (
-        f"The kernel ran {share.ran} threads on "
-        f"{words.count(int(evidence.node['cores']), 'core')}. "
-    )
 
 
 def _unlike(evidence: Evidence) -> str:

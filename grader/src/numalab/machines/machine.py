@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -313,14 +314,9 @@ class Machine:
     def scaled_to_cores(self, cores: int) -> Machine:
         """Return the machine with the fewest cores per NUMA node that still has at least so many
         cores in all; the whole machine where it has fewer."""
-        few, many = 1, self.cores_per_node.most
-        while few < many:
-            middle = (few + many) // 2
-            if self.scaled(middle).cores < cores:
-                few = middle + 1
-            else:
-                many = middle
-        return self.scaled(few)
+        sizes = range(1, self.cores_per_node.most)
+        too_few = bisect_left(sizes, cores, key=lambda each: self.scaled(each).cores)
+        return self.scaled(too_few + 1)
 
 
 _Groups = tuple[tuple[Core, ...], ...]

@@ -22,9 +22,8 @@ from numalab.evidence.kinds import (
     TRACE,
 )
 from numalab.evidence.placed_pages import Placing
-from numalab.evidence.record import SOLUTION, Evidence, EvidenceByPlace, Kind, Locate
-from numalab.evidence.run_formats import DrawnSeries, Rank, Thread
-from numalab.evidence.store_notes import Stores
+from numalab.evidence.record import SOLUTION, Evidence, EvidenceByPlace, Kind
+from numalab.evidence.run_formats import DrawnSeries, LocateRun, Rank, StoresRun, Thread
 from numalab.evidence.work import Says, WorkShare
 from numalab.judging import rank_goals, thread_goals
 from numalab.judging.page_rules import local_pages
@@ -142,8 +141,8 @@ class LineView:
 
     where: str
     part: str | None
-    yours: Stores
-    solution: Stores | None
+    yours: StoresRun
+    solution: StoresRun | None
 
 
 def line_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[LineView]:
@@ -168,7 +167,7 @@ class AnswerView:
 
     where: str
     part: str | None
-    yours: tuple[DrawnSeries, ...]
+    yours: Sequence[DrawnSeries]
 
 
 def answer_views(lab: Lab, verdict: Verdict, seen: EvidenceByPlace) -> Iterator[AnswerView]:
@@ -338,7 +337,7 @@ def seat_views(lab: Lab, seen: EvidenceByPlace) -> Iterator[SeatView]:
             )
 
 
-def _wrong(run: Locate) -> int:
+def _wrong(run: LocateRun) -> int:
     return sum(
         answer.reported_pu != answer.pu for of_round in run.all_rounds for answer in of_round
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from numalab.evidence.store_notes import Stores, WrittenLine
+from numalab.evidence.run_formats import NotedLine, StoresRun
 from numalab.reports.comparison import LineView, place_words
 from numalab.reports.touch_map import OWNERS, symbol
 
@@ -14,13 +14,13 @@ FIGURE_COLUMNS = len(" 100")
 LEAST_SHARE = 0.02  # of the stores to the line that is written most: below, a line is not drawn
 
 
-def drawn_lines(run: Stores) -> list[WrittenLine]:
+def drawn_lines(run: StoresRun) -> list[NotedLine]:
     """Those that are written for many keys."""
     most = max(line.stores for line in run.most_written)
     return [line for line in run.most_written if line.stores >= LEAST_SHARE * most]
 
 
-def per_hundred(line: WrittenLine, run: Stores) -> float:
+def per_hundred(line: NotedLine, run: StoresRun) -> float:
     """Stores to a line for 100 keys."""
     return 100 * line.stores / run.n
 
@@ -34,7 +34,7 @@ def line_title(sight: LineView) -> str:
     )
 
 
-def _bar(line: WrittenLine, run: Stores, most: float, columns: int) -> Text:
+def _bar(line: NotedLine, run: StoresRun, most: float, columns: int) -> Text:
     """A character is a part of the stores, by the thread's number."""
     text = Text()
     drawn = told = 0
@@ -76,7 +76,7 @@ def line_picture(sight: LineView, columns: int) -> list[Text]:
     return lines
 
 
-def line_words(run: Stores) -> str:
+def line_words(run: StoresRun) -> str:
     """In words who writes the lines that are drawn."""
     told = []
     for number, line in enumerate(drawn_lines(run)):
@@ -90,7 +90,7 @@ def line_words(run: Stores) -> str:
 
 def sight_words(sight: LineView) -> str:
     """Of both, for those who hear a page."""
-    owners: Sequence[tuple[str, Stores | None]] = list(
+    owners: Sequence[tuple[str, StoresRun | None]] = list(
         zip(OWNERS, (sight.yours, sight.solution), strict=True)
     )
     said = [f"{owner}: {line_words(run)}." for owner, run in owners if run is not None]

@@ -17,10 +17,9 @@ from numalab.evidence.record import (
     SOLUTION,
     SUBMISSION,
     Evidence,
-    PageTableLifetime,
     TimedRound,
 )
-from numalab.evidence.run_formats import KernelTable
+from numalab.evidence.run_formats import KernelTable, PageTablesLife
 from numalab.judging.timing_claims import best_s
 from numalab.reports.rate_words import duration
 
@@ -44,7 +43,7 @@ class MemoryColumn:
 
     name: str
     table: KernelTable
-    page_tables: PageTableLifetime | None
+    page_tables: PageTablesLife | None
 
 
 def memory_columns(evidence: Evidence) -> list[MemoryColumn]:
@@ -61,7 +60,7 @@ def memory_columns(evidence: Evidence) -> list[MemoryColumn]:
         if runs and runs[-1].outcome.ok:
             table = _with_medians(runs[-1].tables[-1], evidence.runs_of(TIMED_ROUND), role)
             of_tables = [run for run in evidence.runs_of(PAGE_TABLES, role) if run.outcome.ok]
-            lives = of_tables[-1].lifetimes if of_tables else ()
+            lives = of_tables[-1].tables if of_tables else ()
             columns.append(MemoryColumn(name, table, lives[-1] if lives else None))
     return columns if evidence.runs_of(MEMORY) else []
 

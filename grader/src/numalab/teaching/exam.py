@@ -29,7 +29,7 @@ class ExamQuestion:
     Attributes:
         text: the question, in Markdown.
         correct_choice: the index of the correct one of `choices`.
-        answer: the reasons for it.
+        answer: the reasons for it; of a notebook's question a sentence on each choice.
     """
 
     text: str
@@ -57,7 +57,8 @@ def group_of(mistake: KnownMistake, language: str) -> Group:
     return mistake.first, mistake.says_in(language)
 
 
-def _names(criteria: Iterable[str]) -> str:
+def names(criteria: Iterable[str]) -> str:
+    """Return names of criteria as Markdown, joined in words."""
     return listed([f"`{name}`" for name in criteria])
 
 
@@ -172,7 +173,7 @@ def code_questions(
             "it?"
         )
         answer = (
-            f'It fails {_names(mistake.fails)}; the report says "... '
+            f'It fails {names(mistake.fails)}; the report says "... '
             f'{mistake.says_in(language).strip()} ..." (`{mistake.name}`).'
         )
         asked.append(_make_question(draw, text, mistake, others, answer))
@@ -204,7 +205,7 @@ def report_questions(
             for other in known
             if other is not mistake and group_of(other, language) == group_of(mistake, language)
         ]
-        answer = f"It fails {_names(mistake.fails)} (`{mistake.name}`)."
+        answer = f"It fails {names(mistake.fails)} (`{mistake.name}`)."
         if alike:
             answer += f" The same is said of: {' / '.join(alike)}"
         asked.append(_make_question(draw, text, mistake, others, answer))

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from numalab.errors import NumalabError
@@ -53,9 +54,8 @@ def run_on_first(
 ) -> int:
     """Run a command on node1 with this process's input, output and Ctrl-C; return its exit code.
     Raises as guest_commands.run_command."""
-    return guest_commands.run_command(
-        cluster.guests[0], command, folder, results, cluster.runner_of(1)
-    )
+    run = partial(cluster.run, 1)
+    return guest_commands.run_command(cluster.guests[0], command, folder, results, run)
 
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import STORES
 from numalab.evidence.record import Evidence
-from numalab.evidence.store_notes import Stores
+from numalab.evidence.run_formats import StoresRun
 from numalab.palette import ink_on, place_colour
 from numalab.reports.figures.canvas import WIDTH_IN, broken, new_figure, node_words, styled
 from numalab.reports.line_picture import drawn_lines, per_hundred
@@ -18,7 +18,7 @@ from numalab.reports.line_picture import drawn_lines, per_hundred
 LABELLED = 0.05  # of the axis: a part that is wider has its thread's number in it
 
 
-def _draw(axes: Axes, title: Sequence[str], run: Stores, end: float) -> None:
+def _draw(axes: Axes, title: Sequence[str], run: StoresRun, end: float) -> None:
     """end: of the axis, in stores per 100 keys."""
     lines = drawn_lines(run)
     for row, line in enumerate(lines):
