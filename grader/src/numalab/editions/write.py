@@ -128,7 +128,7 @@ def _write(
     copy_files(
         installation.root, partial, edition_files(installation.root, {lab.name for lab in labs})
     )
-    exceptions = read_exceptions()
+    exceptions = read_exceptions(installation.root)
     for lab in labs:
         file = f"labs/{lab.name}/{GRADING}/{HINTS}"
         if (partial / file).is_file():
@@ -180,7 +180,7 @@ def _plain_text(path: Path) -> str:
 def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
     """Raise NumalabError where the search finds a line of a solution in the tree, and OSError."""
     secrets: list[Secret] = [secret_of(installation.root, lab) for lab in labs]
-    leaks = list(search(tree, secrets, read_exceptions()))
+    leaks = list(search(tree, secrets, read_exceptions(installation.root)))
     if not leaks:
         return
     told = [str(leak) for leak in leaks[:_MOST_LISTED]]
@@ -189,8 +189,8 @@ def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
     raise NumalabError(
         "this edition would show lines of solutions, so it is not written:\n  "
         + "\n  ".join(told)
-        + "\nChange these files, or name the lines with a reason in "
-        "grader/src/numalab/editions/exceptions.toml."
+        + "\nChange these files, or name the lines with a reason in exceptions.toml of the lab's "
+        "solution, as in grader/src/numalab/editions/exceptions.toml."
     )
 
 
@@ -218,7 +218,10 @@ def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport)
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)
             shutil.copytree(made.lab_folder(lab.name), tree / "labs" / lab.name)
-            secret, exceptions = secret_of(made.root, lab), read_exceptions()
+            secret, exceptions = (
+                secret_of(made.root, lab),
+                read_exceptions(made.origin or made.root),
+            )
             hints = tree / "labs" / lab.name / GRADING / HINTS
             if hints.is_file():
                 file = hints.relative_to(tree).as_posix()
