@@ -83,17 +83,6 @@ def _is_needed(grading: Grading, kind: Kind[Any], part: str | None) -> bool:
     return is_needed(kind, grading.lab, part) and not only_elsewhere
 
 
-def run_once(
-    grading: Grading, kind: Kind[Any], role: str, part: str | None, team: int | None = None
-) -> bool:
-    """Make one run of one of numalab's own kernels. role: its role; team: number of threads, None:
-    as for submissions. Returns whether it came to its end. Raises what Grading.run and
-    Grading.build_own raise."""
-    more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
-    facts = {"whole": True} if kind is WHOLE_TRACE else {}
-    return _run(grading, kind, role, part, *more, team=team, **facts)
-
-
 def _run(
     grading: Grading,
     kind: Kind[Any],
@@ -417,7 +406,9 @@ def _observe_predicted(grading: Grading, kind: Kind[Any], role: str, part: str |
             grading.installation, [f"{program.name}-built" if kind.program else program.name]
         )
         team = TEAM_OF_LINES if kind.name == STORES.name else None
-        run_once(grading, kind, role, part, team=team)
+        more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
+        facts = {"whole": True} if kind is WHOLE_TRACE else {}
+        _run(grading, kind, role, part, *more, team=team, **facts)
     except NumalabError:
         return  # its score leaves it out, and says so
     grading.keep_for_others(name, grading.record.runs[before:])

@@ -190,17 +190,13 @@ class TimingState(ClaimSide):
         return self.floor is not None and self.floor.claim.reached == "below"
 
     @property
-    def shows_effect(self) -> bool:
-        return self.effect is None or self.effect.reached == "above"
-
-    @property
     def is_unstable(self) -> bool:
         """Whether the claim is undecided since the submission is unsteady: the control is shown to
         meet it, and to be steadier. It means something only once no replicate follows."""
         return (
             self.outcome is None
             and any(claim.reached is None for claim in self.claims)
-            and self.shows_effect
+            and (self.effect is None or self.effect.reached == "above")
             and self.control.reached == "above"
             and self.unsteady.reached == "above"
         )
