@@ -123,10 +123,6 @@ def results(
     return None
 
 
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
 def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) -> str:
     """Return sentences on messages that a rank left incomplete, or whose buffer it changed too
     early. size: the problem size in parentheses with a space before them, or empty; ranks: the
@@ -147,9 +143,9 @@ def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) ->
             f"{first} {requests.call}{at}: nothing can tell any more when its buffer may be used "
             "again. Complete it by MPI_Wait instead."
         )
-    them = "it" if requests.count == 1 else "them"
+    were, them = ("was", "it") if requests.count == 1 else ("were", "them")
     return (
-        f"{rank} started {number} in {requests.phase}{size} that {_were(requests.count)} never "
+        f"{rank} started {number} in {requests.phase}{size} that {were} never "
         f"completed, {first} {requests.call}{at}. Until MPI_Wait has returned for {them} (or "
         "MPI_Waitall and the like) a message may still be under way, and its buffer is MPI's."
     )

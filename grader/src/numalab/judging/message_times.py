@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
-from numalab.evidence.record import Latency
+from numalab.evidence.run_formats import LatencyRun
 from numalab.judging.prediction_score import Interval
 
 SMALL_BYTES = 8
@@ -24,14 +24,14 @@ TOLERANCE = 1.05
 _LEAST_POINTS = 3  # of a line that is fitted: any two points have a line through them
 
 
-def latency_us(run: Latency) -> float | None:
+def latency_us(run: LatencyRun) -> float | None:
     """Return the least time of a message of SMALL_BYTES or less, one way, in us; None where none
     was timed."""
     small = [times for size, times in run.message_us.items() if size <= SMALL_BYTES]
     return min(chain(*small)) if small else None
 
 
-def bandwidth_mb_s(run: Latency) -> float | None:
+def bandwidth_mb_s(run: LatencyRun) -> float | None:
     """Return the rate of the largest message by its least time, in MB/s; None where no message was
     timed."""
     if not run.message_us:
@@ -40,7 +40,7 @@ def bandwidth_mb_s(run: Latency) -> float | None:
     return size / min(run.message_us[size])
 
 
-def best_us(run: Latency) -> dict[int, float]:
+def best_us(run: LatencyRun) -> dict[int, float]:
     """Return the least time of each size in bytes, one way, in us."""
     return {size: min(times) for size, times in run.message_us.items()}
 
@@ -103,7 +103,7 @@ def best_to_quartile(times: Sequence[float]) -> Interval:
     return Interval(min(times), max(min(times), quartiles(times)[1]))
 
 
-def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
+def measured(run: LatencyRun, left_out: Collection[int], size: int) -> Interval:
     """Return the interval of a size, in us, within which a prediction scores 1.
 
     It reaches from the least time to the upper quartile, on to what the two lines through the sizes

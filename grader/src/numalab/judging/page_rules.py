@@ -135,8 +135,9 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
             f"{_DO_CONCURRENT if evidence.language == 'fortran' else ''}"
         )
     else:
+        user = f"Thread {off}" if user_kind == "thread" else f"The core of thread {off}"
         why = (
-            f"{_name_user(off, user_kind)} of {len(ratios)} uses {ratios[off]:.2f} times an equal "
+            f"{user} of {len(ratios)} uses {ratios[off]:.2f} times an equal "
             f"share of the pages; between {1 - criterion.most:g} and {1 + criterion.most:g} is "
             "asked for."
         )
@@ -164,10 +165,6 @@ def _shares(traces: Sequence[Trace]) -> tuple[dict[int, float], str]:
     user_kind = "thread" if _is_by_thread(traces) else "core"
     users = touch.workers(touch.united_uses(traces), touch.worker_of(traces))
     return touch.equal_share_ratios(users, traces[0].team), user_kind
-
-
-def _name_user(number: int, user_kind: str) -> str:
-    return f"Thread {number}" if user_kind == "thread" else f"The core of thread {number}"
 
 
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
@@ -430,7 +427,7 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "place is right"
         )
     if touch.is_written_unbound(traces[0], placements[0], local_share):
-        home = touch.numa_nodes_of(placements[0].threads)(0)
+        home = touch.initial_numa_node(placements[0].threads)
         why += (
             f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
             "the first parallel region, and until then the system lets it run anywhere"

@@ -43,9 +43,8 @@ def outcomes(evidence: Evidence) -> Iterator[Outcome]:
 def timed_out(replicate: TimedRound) -> bool:
     """Tell whether the submission met the time limit while it was timed: it is slow, and need not
     be incorrect."""
-    return (
-        SUBMISSION in replicate.roles and replicate.roles[SUBMISSION].outcome.status == "timed_out"
-    )
+    own = replicate.roles.get(SUBMISSION)
+    return own is not None and own.outcome.status == "timed_out"
 
 
 def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:

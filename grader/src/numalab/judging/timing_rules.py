@@ -251,16 +251,6 @@ class _Times:
             confidence=self.state.thresholds.confidence,
         )
 
-    @property
-    def effect_words(self) -> str:
-        """How often the machine showed the effect, as a clause; state.effect may not be None."""
-        effect = self.state.effect
-        assert effect is not None
-        return (
-            f"{self.reference} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
-            f"{effect.wins} of {words.count(effect.signs, 'generation')}"
-        )
-
 
 def reference_name(criterion: Criterion) -> str:
     """Return the name of what an efficiency is held against."""
@@ -428,8 +418,9 @@ def _effect_undecided(times: _Times) -> CriterionVerdict | None:
         "inconclusive",
         "not_decided" if effect.all_agree else "too_noisy",
         f"{words.first_upper(times.measured_text)}, which is too slow. But whether this node shows "
-        f"the effect at all is open: {times.effect_words}, and that could be chance. "
-        f"{AGAIN_WHEN_QUIET}",
+        f"the effect at all is open: {times.reference} took {LEAST_HANDOUT_RATIO:g} times the "
+        f"solution's time or more in {effect.wins} of {words.count(effect.signs, 'generation')}, "
+        f"and that could be chance. {AGAIN_WHEN_QUIET}",
     )
 
 
