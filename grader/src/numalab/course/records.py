@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -176,6 +177,12 @@ class Attempt:
     rejudged_at: str = ""
     reopened: tuple[str, ...] = ()
 
+    @property
+    def took_s(self) -> float:
+        """Seconds from the start to the end of the grading."""
+        began, ended = (datetime.fromisoformat(at) for at in (self.started_at, self.ended_at))
+        return (ended - began).total_seconds()
+
 
 # ---- as JSON and back ----------------------------------------------------------------
 
@@ -241,14 +248,9 @@ def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Reco
 def parse_intake(data: Any) -> Intake:
     """Make a collection from what intake_json returned. Raises BadRecord."""
     try:
-        return parse_record(
-            Intake,
-            data,
-            submissions=tuple(
-                _parse_student_record(Submission, one) for one in data["submissions"]
-            ),
-            problems=tuple(_parse_student_record(Problem, one) for one in data["problems"]),
-        )
+        submissions = [_parse_student_record(Submission, one) for one in data["submissions"]]
+        problems = [_parse_student_record(Problem, one) for one in data["problems"]]
+        return parse_record(Intake, data, submissions=tuple(submissions), problems=tuple(problems))
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error
 
