@@ -209,11 +209,8 @@ def judge_attempt(
         if (grading.lab.name, grading.local.language) != (attempt.target.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}
-        new = (
-            kept
-            | judge_again(installation, grading).json_data()
-            | {"spent_s": old.get("spent_s", {})}
-        )
+        new = kept | judge_again(installation, grading).json_data()
+        new["spent_s"] = old.get("spent_s", {})
         results.append(new)
         gradings.append(grading)
         changed += compare_results(old, new)
