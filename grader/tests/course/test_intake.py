@@ -421,7 +421,7 @@ def test_student_lists(tmp_path: Path, text: str, people: Person, expected: str 
     listed, remarks = read_student_list(path)
     (found,) = match_students([people], listed)
     assert not remarks
-    assert (found and found.person.name) == expected
+    assert (found and found.name) == expected
 
 
 def test_lists_that_are_none(tmp_path: Path, delivery: Path, course: CourseFolder) -> None:

@@ -178,6 +178,12 @@ class Attempt:
     rejudged_at: str = ""
     reopened: tuple[str, ...] = ()
 
+    @property
+    def took_s(self) -> float:
+        """Seconds from the start to the end of the grading."""
+        began, ended = (datetime.fromisoformat(at) for at in (self.started_at, self.ended_at))
+        return (ended - began).total_seconds()
+
 
 # ---- as JSON and back ----------------------------------------------------------------
 
@@ -243,14 +249,9 @@ def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Reco
 def parse_intake(data: Any) -> Intake:
     """Make a collection from what intake_json returned. Raises BadRecord."""
     try:
-        return parse_record(
-            Intake,
-            data,
-            submissions=tuple(
-                _parse_student_record(Submission, one) for one in data["submissions"]
-            ),
-            problems=tuple(_parse_student_record(Problem, one) for one in data["problems"]),
-        )
+        submissions = [_parse_student_record(Submission, one) for one in data["submissions"]]
+        problems = [_parse_student_record(Problem, one) for one in data["problems"]]
+        return parse_record(Intake, data, submissions=tuple(submissions), problems=tuple(problems))
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error
 

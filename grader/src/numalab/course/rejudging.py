@@ -206,7 +206,8 @@ def judge_attempt(
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}
         graded = judge_again(installation, grading)
-        new = kept | graded.json_data() | {"spent_s": old.get("spent_s", {})}
+        new = kept | graded.json_data()
+        new["spent_s"] = old.get("spent_s", {})
         results.append(new)
         kernels.append(graded)
         changed += compare_results(old, new)

@@ -28,7 +28,7 @@ from numalab.course.gradebook.parts import (
     score_parts,
     sum_points,
 )
-from numalab.course.gradebook.rules import Rules
+from numalab.course.gradebook.rules import Rules, signed
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Json
@@ -38,8 +38,8 @@ from numalab.labs import declaration
 _SCORES: dict[PartName, str] = {"diagnose": "diagnosis", "prediction": "prediction"}
 
 
-def _penalty_text(row: StandingRow) -> str:
-    return f", less {words.percent(row.penalty)} for being late" if row.penalty else ""
+def _penalty_text(penalty: float) -> str:
+    return f", less {words.percent(penalty)} for being late" if penalty else ""
 
 
 def _ungraded_state(row: StandingRow) -> PartState:
@@ -57,9 +57,8 @@ def _share_of_points(row: StandingRow) -> float:
 def _score_code(name: PartName, row: StandingRow) -> PartScore:
     """Score the part `kernel` or `variant` by the row of its code alone."""
     if row.override_reason:
-        return PartScore(
-            name, "graded", _share_of_points(row), f"set by hand, {row.override_reason.rstrip('.')}"
-        )
+        why = f"set by hand, {row.override_reason.rstrip('.')}"
+        return PartScore(name, "graded", _share_of_points(row), why)
     result = row.result
     if result is None:
         return PartScore(name, _ungraded_state(row))
@@ -71,7 +70,7 @@ def _score_code(name: PartName, row: StandingRow) -> PartScore:
     share = result["points"] / earnable * (1 - row.penalty)
     if result.get("unchanged"):  # which may count in the course
         share = _share_of_points(row)
-    return PartScore(name, "graded", share, f"{of} in {language}{_penalty_text(row)}")
+    return PartScore(name, "graded", share, f"{of} in {language}{_penalty_text(row.penalty)}")
 
 
 def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
@@ -83,10 +82,9 @@ def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
     Answers that could be scored come before those that could not.
     """
     row = trace.row
-    attempts = [*trace.replaced, *row.others, *([row.attempt] if row.attempt else [])]
     number = {hand_in.digest: place for place, hand_in in enumerate(trace.hand_ins)}
     begun: dict[str, str] = {}
-    for one in attempts:
+    for one in (*trace.replaced, *row.attempts):
         if one.results:
             digest = one.target.digest
             begun[digest] = min(begun.get(digest, one.started_at), one.started_at)
@@ -124,19 +122,16 @@ def _score_answers(name: PartName, trace: GradeTrace) -> PartScore:
     if score is None:
         return PartScore(name, "left out")
     share = min(1.0, max(0.0, float(score)))
-    late = f", less {words.percent(penalty)} for being late" if penalty else ""
-    return PartScore(
-        name, "graded", share * (1 - penalty), f"a score of {words.short(share, 2)}{late}"
-    )
+    why = f"a score of {words.short(share, 2)}{_penalty_text(penalty)}"
+    return PartScore(name, "graded", share * (1 - penalty), why)
 
 
 def _score_viva(student_id: str, lab: str, rules: Rules) -> PartScore:
     mark = rules.viva(student_id, lab)
     if mark is None:
         return PartScore("viva", "open")
-    by = f" by {mark.author}" if mark.author else ""
-    on = f", {mark.date}" if mark.date else ""
-    return PartScore("viva", "graded", mark.share, f"a mark of {10 * mark.share:g} of 10{by}{on}")
+    why = f"a mark of {10 * mark.share:g} of 10{signed(mark)}"
+    return PartScore("viva", "graded", mark.share, why)
 
 
 def _gradable_share(row: StandingRow) -> float:
@@ -222,12 +217,11 @@ def _variant_part_row(row: StandingRow, part: GradePart | None) -> StandingRow:
     """Return the variant's row with the points of its part, or none if that is not graded. part:
     None if the lab's grade has the prediction and not the variant."""
     most = part.max_points if part is not None else 0.0
+    gradable = None if row.attempt is None else round_points(most * _gradable_share(row))
     return replace(
         row,
         points=part.points if part is not None and part.state == "graded" else None,
         max_points=most,
-        gradable_points=round_points(most * _gradable_share(row))
-        if row.attempt is not None
-        else None,
+        gradable_points=gradable,
         is_part=True,
     )

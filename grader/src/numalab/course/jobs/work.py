@@ -37,7 +37,6 @@ from numalab.processes import starting
 from numalab.untrusted.tools import code_of
 from numalab.untrusted.visible import shortened, visible
 
-Json = dict[str, Any]
 LARGEST_OUTPUT_BYTES = 1 << 20  # of a grading's output, which is kept up to this length
 LEAVE_S = 20  # how long a grading that gets SIGTERM may take to end
 # What a student's report says of undecided times, in place of a command that students don't have.
