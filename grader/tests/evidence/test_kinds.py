@@ -8,7 +8,6 @@ import re
 from dataclasses import fields
 from typing import Any, TypeVar, get_args, get_type_hints
 
-import msgspec
 import pytest
 from rich.console import Console
 from support import invented
@@ -16,7 +15,7 @@ from support.golden_texts import check_text
 from support.run_values import recorded_run
 
 from numalab.errors import NumalabError
-from numalab.evidence.format import SCHEMA_VERSION, GradingRecord
+from numalab.evidence import read_record
 from numalab.evidence.kinds import (
     CHECK,
     KINDS,
@@ -88,15 +87,8 @@ def test_what_each_kind_is_read_as_is_a_run_of_evidence() -> None:
     assert made == {*get_args(AnyRun)} - {*get_args(AnyRunRecord)}
 
 
-def schema_text() -> str:
-    """Return the format as a JSON Schema, for other programs, with a line for each class, so that a
-    change shows what it is of."""
-    schema: Json = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"numalab evidence, version {SCHEMA_VERSION}",
-        "description": "Written from grader/src/numalab/evidence/format.py, which explains it.",
-        **msgspec.json.schema(GradingRecord),
-    }
+def schema_text(schema: Json) -> str:
+    """A line for each class, so that a change shows what it is of."""
     head = json.dumps({key: value for key, value in schema.items() if key != "$defs"}, indent=1)
     classes = ",\n".join(f" {json.dumps(n)}: {json.dumps(d)}" for n, d in schema["$defs"].items())
     return f'{head[:-2]},\n "$defs": {{\n{classes}\n }}\n}}\n'
@@ -106,7 +98,7 @@ def test_the_stored_schema_is_that_of_the_format(
     installation: Installation, request: pytest.FixtureRequest
 ) -> None:
     path = installation.root / "common/schema/evidence.schema.json"
-    text = schema_text()
+    text = schema_text(read_record.schema())
     if request.config.getoption("rewrite_golden"):
         path.write_text(text, "utf-8")
     assert path.read_text("utf-8") == text

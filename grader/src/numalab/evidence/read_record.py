@@ -147,6 +147,17 @@ def load(path: Path) -> Evidence:
     return evidence_of(load_record(path))
 
 
+def schema() -> Json:
+    """Return the format as a JSON Schema, for other programs."""
+    described = msgspec.json.schema(GradingRecord)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"numalab evidence, version {SCHEMA_VERSION}",
+        "description": "Written from grader/src/numalab/evidence/format.py, which explains it.",
+        **described,
+    }
+
+
 def record_json(record: GradingRecord) -> Json:
     """Return a record as it is stored."""
     data: Json = msgspec.json.decode(msgspec.json.encode(record))

@@ -18,7 +18,7 @@ from numalab.judging.soundness import (
     judge_value,
     missing_runs,
     mistake_origin,
-    not_looked_for,
+    not_judged,
     not_measured,
     unseen,
     unusable,
@@ -40,7 +40,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     """
     bad = first_bad(check.outcome for check in evidence.runs_of(CHECK))
     if bad is not None:
-        return not_looked_for(criterion, bad, evidence)
+        return not_judged(criterion, bad, evidence)
     stuck = any(
         check.outcome.status == "timed_out" for check in evidence.runs_of(SYNCHRONOUS_CHECK)
     )

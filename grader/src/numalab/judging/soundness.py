@@ -158,7 +158,7 @@ def unusable(
     return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
 
 
-def not_looked_for(criterion: Criterion, bad: Outcome, evidence: Evidence) -> CriterionVerdict:
+def not_judged(criterion: Criterion, bad: Outcome, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict where a kernel does not come to its end, so that nothing else was looked
     for: unjudged, unless that was numalab's fault, or an interrupt."""
     if bad.is_numalab_fault or bad.status == "cancelled":
