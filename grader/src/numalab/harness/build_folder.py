@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from numalab.errors import NumalabError, UserError, reason_of, wrapped
@@ -154,9 +154,6 @@ _CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
 _LLVM_PRESETS = ("llvm", "fuzz")
 _VERSION_LIMIT_S = 20
 
-# Returns what a compiler prints for --version; empty where it can't be run, or takes too long.
-Says = Callable[[str], str]
-
 
 def says_version(compiler: str) -> str:
     """Return what a compiler prints for --version; empty: it can't be run, or takes too long."""
@@ -169,36 +166,27 @@ def says_version(compiler: str) -> str:
     return done.stdout
 
 
-def _is_gnu(compiler: str, says: Says) -> bool:
-    return "Free Software Foundation" in says(compiler)
+def _is_gnu(compiler: str) -> bool:
+    return "Free Software Foundation" in says_version(compiler)
 
 
-def chosen_compilers(
-    preset: str,
-    environment: Mapping[str, str],
-    says: Says = says_version,
-    which: Callable[[str], str | None] = shutil.which,
-) -> list[str]:
+def chosen_compilers(preset: str, environment: Mapping[str, str]) -> list[str]:
     """Return options for CMake that override the preset's compilers.
 
     CC and FC count where they name compilers of the preset's kind: gcc (clang for llvm and fuzz)
     and gfortran. Others, such as a vendor's that a module has set, are ignored: numalab supports
-    none. Without such a CC, llvm and fuzz get the first of _CLANGS that is installed.
-
-    Args:
-        environment: has CC and FC.
-        says: returns what a compiler prints for --version.
-        which: finds a program on the PATH.
+    none. Without such a CC, llvm and fuzz get the first of _CLANGS that is installed. environment:
+    has CC and FC.
     """
     c_compiler, fortran = environment.get("CC", ""), environment.get("FC", "")
     chosen = []
     if preset in _LLVM_PRESETS:
-        if not (c_compiler and "clang" in says(c_compiler)):
-            c_compiler = next((name for name in _CLANGS if which(name)), "")
+        if not (c_compiler and "clang" in says_version(c_compiler)):
+            c_compiler = next((name for name in _CLANGS if shutil.which(name)), "")
         if c_compiler:
             chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    elif c_compiler and _is_gnu(c_compiler, says):
+    elif c_compiler and _is_gnu(c_compiler):
         chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    if fortran and _is_gnu(fortran, says):
+    if fortran and _is_gnu(fortran):
         chosen.append(f"-DCMAKE_Fortran_COMPILER={fortran}")
     return chosen
