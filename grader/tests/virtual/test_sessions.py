@@ -195,9 +195,6 @@ class FakeCluster:
             raise answer
         return answer
 
-    def runner_of(self, node: int) -> Any:
-        return lambda *how: self.run(node, *how)
-
 
 @pytest.fixture
 def streams(

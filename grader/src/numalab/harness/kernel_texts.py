@@ -63,18 +63,15 @@ def _lines(source: str) -> Iterator[tuple[int, str]]:
         yield number, line[:MOST_COLUMNS]
 
 
-def _list_folder(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
 def misnamed_kernels(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
     """Return the names, safe to show, of files that are probably meant as a kernel in a language
     but have another name, so that they are not read. programs: names of the lab's own sources."""
+    try:
+        files = list(folder.iterdir())
+    except OSError:
+        return []
     return sorted(
         shown(path.name)
-        for path in _list_folder(folder)
+        for path in files
         if is_probably_kernel(path.name, language, (*NUMALAB_SOURCES, *programs)) and path.is_file()
     )

@@ -199,13 +199,8 @@ def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
     """Run a program whose messages the user reads. output: descriptor for its standard output; by
     default this process's standard error. Raises NumalabError where it fails, OSError where it
     can't be started, and KeyboardInterrupt once it, too, has ended after Ctrl-C."""
-    process = starting.start(
-        command,
-        shell_variables.builder_environment(),
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-    )
+    environment = shell_variables.builder_environment()
+    process = starting.start(command, environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output)
     try:
         code = process.wait()
     except KeyboardInterrupt:

@@ -138,19 +138,11 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
     """Install Python packages, and build once in a temporary folder. Raises NumalabError with the
     last lines of what failed, or where other users can't reach its Python, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
-        environment = environment_for(shell_variables.numalab_environment()) | {
-            "NUMALAB_BUILD": folder
-        }
+        environment = environment_for(shell_variables.numalab_environment())
+        environment["NUMALAB_BUILD"] = folder
         more = ["--notebooks"] if wish.has_notebooks else []
-        command = [
-            "sh",
-            str(wish.prefix.root / "numalab"),
-            "--preset",
-            installation.preset,
-            "setup",
-            "--yes",
-            *more,
-        ]
+        setup = ["--preset", installation.preset, "setup", "--yes", *more]
+        command = ["sh", str(wish.prefix.root / "numalab"), *setup]
         said: list[str] = []
         with starting.start_with_text(
             command,

@@ -376,11 +376,9 @@ def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
         r"\.ko(\.\w+)?|/(virtio_net|net_failover|failover|e1000|af_packet)\.ko(\.\w+)?)$"
     )
     for package in packages:
-        with starting.start(
-            ["dpkg-deb", "--fsys-tarfile", str(package)],
-            shell_variables.observer_environment(),
-            stdout=subprocess.PIPE,
-        ) as process:
+        command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+        environment = shell_variables.observer_environment()
+        with starting.start(command, environment, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             try:
                 with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
