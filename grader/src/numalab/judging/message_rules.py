@@ -92,7 +92,7 @@ def _scored(
     text: str, values: dict[str, float], run: LatencyRun, is_measurable: bool
 ) -> list[_Scored]:
     """Return the score of each size to predict. is_measurable: whether the measured times show
-    anything; else scores are 0. Raises BadPrediction where the file has no usable one."""
+    anything; else scores are 0."""
     read = read_predictions(text)
     found = []
     for key, size in PREDICTED.items():
@@ -125,7 +125,7 @@ def _score(us: float, size: int, run: LatencyRun) -> _Scored:
 
 
 def _us(time_us: float) -> str:
-    """Return a time in us in words, with three digits, or all before its point."""
+    """Return a time in us in words."""
     if 1000 <= time_us < 1e7:
         return f"{time_us:,.0f} us"
     return f"{words.short(time_us)} us"
@@ -134,8 +134,8 @@ def _us(time_us: float) -> str:
 def _disagreement(run: LatencyRun, size: int) -> str:
     """Return why the measured times of a size show nothing, as a sentence; else empty.
 
-    They do not where their quartiles differ too much, or where neither of two lines through the
-    times of the sizes that are not predicted would earn anything: then nor would a good model.
+    They do not where their quartiles differ too much, or where no line through the times of the
+    sizes that are not predicted would earn anything.
     """
     low, high = message_times.quartiles(run.message_us[size])
     name = words.bytes_allowed(size)

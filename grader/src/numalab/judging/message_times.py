@@ -1,10 +1,9 @@
 """Properties of messages by their times: latency, bandwidth, and the two lines that they are on.
 Pure functions.
 
-R. W. Hockney (Parallel Computing 20 (1994)) describes a message of n bytes by t0 + n / B. A library
-has two protocols, and so two such lines: short messages are sent at once (eager), long ones are
-asked for first (rendezvous). No library reports where it changes over; it is taken to do so where
-two lines fit best.
+R. W. Hockney (Parallel Computing 20 (1994)) describes a message of n bytes by t0 + n / B. An MPI
+library may send short messages at once (eager) and announce long ones first (rendezvous), so two
+lines are fitted, with the change where they fit best.
 """
 
 from __future__ import annotations
@@ -98,8 +97,8 @@ def quartiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 def best_to_quartile(times: Sequence[float]) -> Interval:
-    """Return the interval from the least time to the upper quartile. Raises ValueError where a time
-    is not above 0."""
+    """Return the interval from the least time to the upper quartile. Raises ValueError where the
+    least time is not above 0."""
     return Interval(min(times), max(min(times), quartiles(times)[1]))
 
 
@@ -107,8 +106,8 @@ def measured(run: LatencyRun, left_out: Collection[int], size: int) -> Interval:
     """Return the interval of a size, in us, within which a prediction scores 1.
 
     It reaches from the least time to the upper quartile, on to what the two lines through the sizes
-    that are not left out predict, since a model knows no more, and by the factor TOLERANCE beyond.
-    Lines that would score 0 do not extend it.
+    that are not left out predict, and by the factor TOLERANCE beyond. Lines that would score 0 do
+    not extend it.
     """
     alone = best_to_quartile(run.message_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]
