@@ -432,6 +432,7 @@ VERSIONS = {
         ("gnu", {"CC": "gcc-13", "FC": "x86_64-conda-linux-gnu-gfortran"}, (),
          ["-DCMAKE_C_COMPILER=gcc-13", "-DCMAKE_Fortran_COMPILER=x86_64-conda-linux-gnu-gfortran"]),
         ("gnu", {"CC": "icx", "FC": "ifx"}, (), []),
+        ("gnu", {"CC": "x86_64-conda-linux-gnu-gfortran", "FC": "gcc-13"}, (), []),
         ("sanitize", {"CC": "clang-21"}, ("clang-21",), []),
         ("llvm", {}, ("clang", "clang-21"), ["-DCMAKE_C_COMPILER=clang-21"]),
         ("llvm", {"CC": "gcc-13"}, ("clang",), ["-DCMAKE_C_COMPILER=clang"]),

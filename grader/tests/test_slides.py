@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from support.published_labs import published, row_of
 
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation, find_installation
@@ -48,8 +49,10 @@ each_deck = pytest.mark.parametrize("deck", DECKS.values(), ids=NAMES)
 # ---- decks -----------------------------------------------------------------------------
 
 
-def test_every_lab_has_a_deck(labs: dict[str, Lab]) -> None:
-    assert sorted(["00_numa_machines", *labs]) == NAMES
+def test_every_published_lab_has_a_deck(labs: dict[str, Lab]) -> None:
+    for name in published(labs):
+        assert name in NAMES, row_of(name, f"a deck, {name}.md,", "slides/")
+    assert {*NAMES} <= {"00_numa_machines", *labs}
 
 
 @each_deck

@@ -16,7 +16,7 @@ import pytest
 
 import numalab
 from numalab.installation import find_installation
-from numalab.labs.declaration import load_labs
+from numalab.labs.declaration import KERNEL_FILES, load_labs
 
 ROOT = find_installation("gnu").root
 KERNELS = [
@@ -225,7 +225,9 @@ def test_labs_are_whole() -> None:
         of_grading = (f"grading/{file}" for file in ("CMakeLists.txt", "driver.c", "phases.c"))
         for file in ("README.md", lab.contract, *of_grading):
             assert (folder / file).is_file(), file
-        for file in ("README.md", "kernel.c", "kernel.f90"):
+        kernels = [KERNEL_FILES[language] for language in lab.languages]
+        assert sorted(path.name for path in folder.glob("kernel.*")) == kernels, lab.name
+        for file in ("README.md", *kernels):
             assert (solution / file).is_file(), file
         assert lab.max_points == 10
         text = (folder / "README.md").read_text()

@@ -197,9 +197,12 @@ static int run(int rank, double link_mb_s, long most_bytes)
 {
     struct curve curve = {.sizes = 0};
     char *buffer = malloc((size_t)most_bytes);
-    if (!buffer) {
-        fputs("across: no memory for a message\n", stderr);
-        MPI_Abort(MPI_COMM_WORLD, 2);
+    int has_buffer = buffer != NULL; /* both ranks end where one has none */
+    MPI_Allreduce(MPI_IN_PLACE, &has_buffer, 1, MPI_INT, MPI_LAND,
+                  MPI_COMM_WORLD);
+    if (!has_buffer) {
+        if (rank == 0) fputs("across: no memory for a message\n", stderr);
+        return 2;
     }
     const int error = measure(&curve, rank, buffer, most_bytes);
     if (error == 0 && rank == 0) print(&curve, link_mb_s);

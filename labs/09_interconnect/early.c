@@ -6,7 +6,6 @@
  *   mpiexec -n 2 -ppn 1 ./early [CARD] */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { TAG = 0, MOST_BYTES = 1 << 20 };
 
@@ -60,23 +59,27 @@ static void receive(char *buffer, int bytes)
 
 int main(int argc, char **argv)
 {
-    char *buffer = calloc(1, MOST_BYTES);
+    static char buffer[MOST_BYTES];
     int rank, ranks;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const char *card = argc > 1 ? argv[1] : "eth0";
-    if (!buffer || ranks != 2 || sent_bytes(card) < 0) {
-        fprintf(stderr, "early: needs two ranks, and counters of %s\n", card);
-        MPI_Abort(MPI_COMM_WORLD, 2);
+    int is_counted = sent_bytes(card) >= 0;
+    MPI_Allreduce(MPI_IN_PLACE, &is_counted, 1, MPI_INT, MPI_LAND,
+                  MPI_COMM_WORLD);
+    if (!is_counted || ranks != 2) {
+        if (rank == 0)
+            fprintf(stderr, "early: needs two ranks, and counters of %s\n",
+                    card);
+        return MPI_Finalize() == MPI_SUCCESS ? 2 : 3;
     }
-    MPI_Barrier(MPI_COMM_WORLD);
     for (int bytes = 1 << 10; bytes <= MOST_BYTES; bytes *= 4) {
         if (rank == 0)
             send(card, buffer, bytes);
         else
             receive(buffer, bytes);
     }
-    return MPI_Finalize() != MPI_SUCCESS;
+    return MPI_Finalize() == MPI_SUCCESS ? 0 : 3;
 }

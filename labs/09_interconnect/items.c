@@ -20,6 +20,7 @@ enum { TAG = 0 };
 struct items {
     int count, numbers; /* numbers: of all items together */
     int32_t *length;
+    int32_t *received; /* lengths, by rank 1's deliver */
     int64_t *slot;
 };
 
@@ -66,15 +67,12 @@ static void padded(const struct items *items, int rank)
  * length is another one for lost. */
 static void yours(const struct items *items, int rank)
 {
-    int32_t *length = items->length;
+    int32_t *length = rank == 0 ? items->length : items->received;
 
-    if (rank == 1) length = calloc((size_t)items->count, sizeof *length);
-    if (!length) MPI_Abort(MPI_COMM_WORLD, 2);
     deliver(rank, 1 - rank, (size_t)items->count, length, items->slot);
     if (rank == 0) return;
     for (int i = 0; i < items->count; i++)
         if (length[i] != items->length[i]) items->slot[(size_t)i * SLOT] = 0;
-    free(length);
 }
 
 /* What the job itself takes: its start and its end. */
@@ -101,8 +99,9 @@ static int make(struct items *items, int count, int rank)
     items->count = count;
     items->numbers = 0;
     items->length = calloc((size_t)count, sizeof *items->length);
+    items->received = calloc((size_t)count, sizeof *items->received);
     items->slot = calloc((size_t)count * SLOT, sizeof *items->slot);
-    if (!items->length || !items->slot) return -1;
+    if (!items->length || !items->received || !items->slot) return -1;
     for (int i = 0; i < count; i++) {
         items->length[i] = length_of(i);
         items->numbers += items->length[i];
@@ -126,28 +125,42 @@ static int count_mismatches(const struct items *items)
     return wrong;
 }
 
-int main(int argc, char **argv)
+/* Returns the exit code. */
+static int run(int way, int count, int rank)
 {
-    struct items items = {0};
-    int rank, ranks, way = 0, count = argc > 2 ? atoi(argv[2]) : 0;
+    struct items items;
+    int is_made = make(&items, count, rank) == 0;
 
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    while (ways[way].name && (argc < 2 || strcmp(ways[way].name, argv[1]) != 0))
-        way++;
-    if (!ways[way].name || count < 1 || ranks != 2 ||
-        make(&items, count, rank) < 0) {
+    /* Both ranks end where one has no memory. */
+    MPI_Allreduce(MPI_IN_PLACE, &is_made, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    if (!is_made) {
         if (rank == 0)
-            fputs("usage: mpiexec -n 2 ./items "
-                  "each|answered|padded|yours|nothing ITEMS\n", stderr);
-        MPI_Barrier(MPI_COMM_WORLD);
-        MPI_Abort(MPI_COMM_WORLD, 2);
+            fprintf(stderr, "items: no memory for %d items\n", count);
+        return 2;
     }
     ways[way].send(&items, rank);
     if (rank == 1)
         printf("%s: %d items, %zu bytes of payload, %d wrong\n", ways[way].name,
                count, (size_t)items.numbers * sizeof *items.slot,
                ways[way].send == nothing ? 0 : count_mismatches(&items));
-    return MPI_Finalize() != MPI_SUCCESS;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int rank, ranks, way = 0, code = 2;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const int count = argc > 2 ? atoi(argv[2]) : 0;
+    while (ways[way].name && (argc < 2 || strcmp(ways[way].name, argv[1]) != 0))
+        way++;
+    if (ways[way].name && count >= 1 && ranks == 2)
+        code = run(way, count, rank);
+    else if (rank == 0)
+        fputs("usage: mpiexec -n 2 ./items "
+              "each|answered|padded|yours|nothing ITEMS\n",
+              stderr);
+    return MPI_Finalize() == MPI_SUCCESS ? code : 3;
 }

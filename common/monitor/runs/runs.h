@@ -103,8 +103,8 @@ enum numalab_run_needs {
 typedef json_t *numalab_run_function(const struct numalab_run_options *options);
 
 /* The kinds of run, a row each: the name, with which the name of its function ends, what it needs,
- * and what it observes, for the usage. A new run needs a row, a file in this folder, and its parts
- * in the schema and in common/README.md. */
+ * and what it observes, for the usage. A new run has a row here and a file in this folder;
+ * CONTRIBUTING.md, "Add a kind of evidence", lists what else it takes. */
 #define NUMALAB_RUNS(ROW)                                                                          \
     ROW(check, NUMALAB_NEEDS_SINGLE_ROLE, "results for small and odd sizes")                       \
     ROW(trace, NUMALAB_NEEDS_SINGLE_ROLE, "who writes each page first, and who uses it")           \

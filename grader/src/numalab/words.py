@@ -66,6 +66,15 @@ def some(names: Sequence[str]) -> str:
     return listed(names) if len(names) <= 3 else listed([*names[:2], f"{len(names) - 2} more"])
 
 
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines, in which columns are as wide as their widest text, two blanks apart."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
 def threads(numbers: Sequence[int]) -> str:
     """Name threads: thread 3; threads 0, 1, 2 and 5 more."""
     if len(numbers) == 1:

@@ -19,6 +19,7 @@ from support.demo_course import demo_course
 from support.golden_texts import check_text
 from support.invented_class import lab_result, row, standing
 from support.pages import all_of, assert_sound, rows_of, words
+from support.published_labs import is_published
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import use_gradebook
@@ -35,7 +36,7 @@ from numalab.course.records import Student
 from numalab.course.similarity import EqualKernels
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
-from numalab.labs.variants import labs_and_variants
+from numalab.labs.variants import lab_of_variant, labs_and_variants
 from numalab.reports.html_page import STATUS_WORDS, TEMPLATES
 
 FIRST, SECOND = "01_first_touch", "03_scheduling"
@@ -50,7 +51,11 @@ def demo(
     installation: Installation, labs: dict[str, Lab], tmp_path_factory: pytest.TempPathFactory
 ) -> CourseFolder:
     """With all its pages."""
-    every = labs_and_variants(installation.root)
+    every = {
+        name: lab
+        for name, lab in labs_and_variants(installation.root).items()
+        if is_published(lab_of_variant(name))
+    }
     root = tmp_path_factory.mktemp("demo") / "course"
     course = demo_course(root, list(every.values()), STUDENTS)
     with use_gradebook(course) as book:

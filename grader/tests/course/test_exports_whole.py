@@ -78,7 +78,7 @@ def test_of_many_the_first_are_named() -> None:
     assert exports.list_remark("Left", []) == ()
     assert exports.list_remark("Left", names[:10]) == (f"Left: {', '.join(names[:10])}.",)
     check_text(exports.list_remark("Left", names[:11]))
-    check_text(exports.list_remark("Left", names, most=2, separator="; "))
+    check_text(exports.list_remark("Left", names, separator="; "))
 
 
 # ---- Gradescope ----------------------------------------------------------------------

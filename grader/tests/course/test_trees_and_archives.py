@@ -259,6 +259,15 @@ def test_the_entries_of_an_archive(kind: str) -> None:
                 )  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["bz2", "xz", ""])
+def test_the_compression_is_no_members_name(kind: str) -> None:
+    packed = tar_bytes({"BZh9/kernel.c": b"int x;\n"}, kind)
+    with ExitStack() as stack:
+        readers = stack.enter_context(ReaderPool(READER))
+        (entry,) = read_archive(io_file(packed, stack), "x", STUDENT_LIMITS, readers, stack)
+        assert (entry.path, entry.refused) == (("BZh9", "kernel.c"), "")
+
+
 def io_file(content: bytes, stack: ExitStack) -> Any:
     file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     file.write(content)

@@ -149,6 +149,8 @@ ADA_2 = known("ada-2", "Ada", login="ada7")
         ([person("ADA")], [ADA], ["ada"]),
         ([person("ADA"), person("Ada")], [ADA], ["ada-2", "ada"]),
         ([person("ADA")], [known("ada", "Ada"), known("x", "ADA")], ["x"]),
+        ([person("Ada"), person("ada")], [known("ada", "ADA")], ["Several students are"] * 2),
+        ([person("Ada"), person("ada")], [known("ada", "ADA"), known("x", "Ada")], ["x", "ada"]),
         ([person("ADA")], [known("ada", "Ada"), known("x", "aDA")], ["Several students are"]),
         ([person("New")], [ADA], ["new"]),
         ([person("a-d-a", "ADA")], [ADA], ["ADA-2"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support.node_trees import CPU, JOB, NODE, write_tree
+from support.published_labs import published
 
 from numalab.doctor import doctor
 from numalab.doctor.current_load import ActiveProcess, CurrentLoad
@@ -290,6 +291,7 @@ def test_a_link_takes_two_nodes(labs: dict[str, Lab]) -> None:
 def test_a_finding_names_the_criteria_that_lab_toml_has(
     tmp_path: Path, labs: dict[str, Lab]
 ) -> None:
+    labs = published(labs)
     found = examine(tmp_path, labs, {"huge_page_mode": "always", "numa_balancing": True})
     assert found["transparent huge pages"].concerns == {"04_huge_pages": ("huge_pages",)}
     assert found["automatic NUMA balancing"].concerns == {

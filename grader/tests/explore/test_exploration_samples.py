@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from schedule_experiment import Schedules, schedule_configurations
+from schedule_experiment import Schedules
 from stream_experiment import Streams, stream_configurations, stream_thread_counts
 from support.explorations import (
     BUILD,
@@ -49,7 +49,7 @@ from figures.explorations import read_found
 
 
 def test_one_thing_that_is_timed_of_each_kind() -> None:
-    two = schedule_configurations(Schedules(("static",), (0, 5), {"A": "b"}, 10, 1), 2)
+    two = Schedules(("static",), (0, 5), {"A": "b"}, 10, 1).configurations({"cores": 2})
     assert two == [
         Configuration({"threads": threads, "schedule": "static", "chunk": chunk}, ("10",),
                       {"A": "b", "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
@@ -57,7 +57,7 @@ def test_one_thing_that_is_timed_of_each_kind() -> None:
         for threads in (1, 2) for chunk in (0, 5)
     ]  # fmt: skip
     # Of 5 rows in chunks of 5 the second thread gets none.
-    few = schedule_configurations(Schedules(("static",), (0, 5), {}, 5, 1), 2)
+    few = Schedules(("static",), (0, 5), {}, 5, 1).configurations({"cores": 2})
     assert [(one.key["threads"], one.key["chunk"]) for one in few] == [(1, 0), (1, 5), (2, 0)]
     assert table_configurations(TableSizes(8, 8, 2, 3, 4, 1), True) == [
         Configuration({"bytes": 8, "pages": pages},

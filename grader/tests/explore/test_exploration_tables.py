@@ -8,17 +8,10 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from schedule_experiment import (
-    Schedules,
-    chunk_differences,
-    published,
-    same_thing,
-    schedule_differences,
-    schedule_tables,
-)
+from rich.table import Table
+from schedule_experiment import Schedules, same_thing
 from support.explorations import (
     MIB,
-    TABLES,
     invented,
 )  # fmt: skip
 from support.tables import kinds_of_columns, laid_out, paragraphs, printed, rows
@@ -27,15 +20,16 @@ from table_experiment import (
     TableSizes,
     _hidden,
     _parting_words,
+    _table,
     _where_it_lies,
     divergence_bytes,
     line_knees,
     measured_sizes,
     mode_sentence,
     table_picture,
-    table_tables,
 )
 
+from numalab.explore.experiment import Measurements
 from numalab.explore.explore_report import heading, sentences, show
 from numalab.explore.intervals import MedianInterval, PairedComparison
 from numalab.explore.tlb import Reach
@@ -51,8 +45,14 @@ def dynamic_takes_twice(key: dict[str, Any], number: int) -> float:
     return times * 1e-3 * (1 + 0.1 * number) / int(key["threads"])
 
 
+def schedule_tables(found: Measurements) -> tuple[Table, Table]:
+    what = found.exploration.what
+    assert isinstance(what, Schedules)
+    return what.time_table(found), what.ratio_table(found)
+
+
 def test_times_and_ratios_of_schedules() -> None:
-    times, ratios = schedule_tables(invented(FEW, dynamic_takes_twice, 6), FEW, 2)
+    times, ratios = schedule_tables(invented(FEW, dynamic_takes_twice, 6))
     one, two, half = "1.25 [1.00, 1.50]", "2.50 [2.00, 3.00]", "0.62 [0.50, 0.75]"
     quarter = "0.31 [0.25, 0.38]"
     assert rows(times) == [
@@ -70,12 +70,12 @@ def test_times_and_ratios_of_schedules() -> None:
 def test_what_was_not_measured_has_no_row() -> None:
     found = invented(FEW, dynamic_takes_twice, 6)
     some = replace(found, runs=found.runs[:2])  # static's, by one thread
-    times, ratios = schedule_tables(some, FEW, 2)
+    times, ratios = schedule_tables(some)
     assert rows(times)[1:] == [["1", "default", "1.00", ""], ["1", "1", "1.00", ""]]
     assert rows(ratios)[1:] == []
     # Of four rows in chunks of four the second thread gets none.
     short = replace(FEW, n=4)
-    times, ratios = schedule_tables(invented(short, dynamic_takes_twice, 6), short, 2)
+    times, ratios = schedule_tables(invented(short, dynamic_takes_twice, 6))
     assert [row[:2] for row in rows(times)[1:]] == [
         ["1", "default"], ["1", "1"], ["1", "4"], ["2", "default"], ["2", "1"],
     ]  # fmt: skip
@@ -85,13 +85,13 @@ def test_what_was_not_measured_has_no_row() -> None:
 def test_differences_between_schedules_and_chunks() -> None:
     found = invented(FEW, dynamic_takes_twice, 6)
     assert [(d.where, d.first, d.second, round(d.comparison.ratio.median, 6))
-            for d in schedule_differences(found, FEW, 2)] == [
+            for d in FEW.schedule_differences(found)] == [
         (f"{threads}, chunk {chunk}", "static", "dynamic", ratio)
         for threads in ("1 thread", "2 threads")
         for chunk, ratio in (("default", 0.5), ("1", 0.5), ("4", 2.0))
     ]  # fmt: skip
     apart = [(d.where, d.first, d.second, round(d.comparison.ratio.median, 6))
-             for d in chunk_differences(found, FEW, 2, False)][:5]  # fmt: skip
+             for d in FEW.chunk_differences(found, False)][:5]  # fmt: skip
     assert apart == [
         ("1 thread, static", "chunk default", "chunk 1", 1.0),
         ("1 thread, static", "chunk default", "chunk 4", 1.0),
@@ -99,7 +99,7 @@ def test_differences_between_schedules_and_chunks() -> None:
         ("1 thread, dynamic", "chunk default", "chunk 4", 4.0),
         ("1 thread, dynamic", "chunk 1", "chunk 4", 4.0),
     ]
-    equals = list(chunk_differences(found, FEW, 2, True))
+    equals = list(FEW.chunk_differences(found, True))
     assert [d.where for d in equals] == ["1 thread, dynamic", "2 threads, dynamic"]
     assert not same_thing("static", 0, 1) and not same_thing("dynamic", 1, 4)
     assert same_thing("guided", 1, 0)
@@ -107,16 +107,16 @@ def test_differences_between_schedules_and_chunks() -> None:
 
 def test_what_became_of_a_published_claim() -> None:
     found = invented(FEW, dynamic_takes_twice, 6)
-    said = published(found, FEW, 2)
+    said = FEW.published(found)
     assert said is not None and "with 2 threads" in said
     assert "at 1 of 3 chunks, and is beaten at 2" in said
-    assert published(found, FEW, 1) is None
-    assert published(found, replace(FEW, schedules=("static", "guided")), 2) is None
-    assert published(invented(FEW, dynamic_takes_twice, 5), FEW, 2) is None
-    equal = published(invented(FEW, lambda *_: 1.0, 6), FEW, 2)
+    assert FEW.published(replace(found, node=found.node | {"cores": 1})) is None
+    assert replace(FEW, schedules=("static", "guided")).published(found) is None
+    assert FEW.published(invented(FEW, dynamic_takes_twice, 5)) is None
+    equal = FEW.published(invented(FEW, lambda *_: 1.0, 6))
     assert equal is not None and "at 0 of 3 chunks, and is beaten at 0" in equal
     one_chunk = replace(FEW, chunks=(4,))
-    single = published(invented(one_chunk, dynamic_takes_twice, 6), one_chunk, 2)
+    single = one_chunk.published(invented(one_chunk, dynamic_takes_twice, 6))
     assert single is not None and "at 1 of 1 chunk, and is beaten at 0" in single
 
 
@@ -148,7 +148,7 @@ THREE = TableSizes(MIB, 4 * MIB, 2, 1000, 3, 6)
 @pytest.mark.parametrize("share", [1.0, 0.25])
 def test_times_of_tables_on_both_kinds_of_pages(share: float) -> None:
     found = invented(THREE, small_takes_more, 6, update_s=lambda *_: 2e-6, share=share)
-    chased, updated = table_tables(found, THREE)
+    chased, updated = (_table(found, THREE, kernel) for kernel in ("chase", "update"))
     one, on_huge = "1.25 [1.00, 1.50]", f"{100 * share:.0f} %"
     assert rows(chased) == [
         ["table", r"4 KiB \[ns]", r"2 MiB \[ns]", "on huge", "ratio"],
@@ -180,7 +180,7 @@ def test_nine_tenths_on_huge_pages_are_enough() -> None:
 def test_of_a_size_that_was_measured_on_huge_pages_only() -> None:
     found = invented(THREE, small_takes_more, 1)
     alone = replace(found, runs=(*found.runs[:2], found.runs[3]))
-    assert rows(table_tables(alone, THREE)[0])[2] == [
+    assert rows(_table(alone, THREE, "chase"))[2] == [
         "2 MiB", "", "1.00", "100 %", "",
     ]  # fmt: skip
     assert "takes 0.00 ns longer" in " ".join(sentences(alone))
@@ -197,13 +197,13 @@ def test_too_few_rounds_of_some_sizes_leave_the_others() -> None:
 
 def test_of_one_kind_of_pages_there_is_one_column() -> None:
     found = invented(THREE, small_takes_more, 6, node={"huge_page_mode": "never"})
-    chased, _ = table_tables(found, THREE)
+    chased = _table(found, THREE, "chase")
     assert rows(chased)[0] == ["table", r"4 KiB \[ns]"] and len(rows(chased)) == 4
     assert [mode_sentence(of) is None for of in ("always", "never", None)] == [
         True, False, False,
     ]  # fmt: skip
     some = replace(found, runs=found.runs[:2])
-    assert [row[0] for row in rows(table_tables(some, THREE)[0])[1:]] == [
+    assert [row[0] for row in rows(_table(some, THREE, "chase"))[1:]] == [
         "1 MiB", "2 MiB",
     ]  # fmt: skip
 
@@ -211,7 +211,7 @@ def test_of_one_kind_of_pages_there_is_one_column() -> None:
 def test_what_was_measured_on_one_kind_of_pages_only() -> None:
     found = invented(THREE, small_takes_more, 6)
     alone = replace(found, runs=found.runs[:3])
-    assert rows(table_tables(alone, THREE)[0])[1:] == [
+    assert rows(_table(alone, THREE, "chase"))[1:] == [
         ["1 MiB", "1.00", "1.00", "100 %", "1.00?"], ["2 MiB", "1.00", "", "", ""],
     ]  # fmt: skip
 
@@ -233,9 +233,7 @@ def told(reach_bytes: int, parting: int, largest: int = 16 * MIB, level: int = 2
     sizes = [size(of, of >= parting) for of in (MIB // 4, MIB, 4 * MIB, largest)]
     sizes = [replace(one, ratio=PairedComparison(MedianInterval(1, 1, 1, 0.96), 6))
              if one.table_bytes < parting else one for one in sizes]  # fmt: skip
-    found = invented(TABLES, lambda *_: 1e-6, 1)
-    reach = Reach(4096, reach_bytes // 4096, level)
-    return _where_it_lies(sizes, found, reach) or ""
+    return _where_it_lies(sizes, Reach(4096, reach_bytes // 4096, level)) or ""
 
 
 def test_where_the_two_part_beside_the_reach() -> None:
@@ -335,8 +333,8 @@ def test_tables_and_notes_of_schedules_and_of_tables_stand_apart() -> None:
 
 
 def test_columns_of_schedules_and_of_tables_are_two_spaces_apart() -> None:
-    times, ratios = schedule_tables(invented(FEW, dynamic_takes_twice, 6), FEW, 2)
-    chased, _ = table_tables(invented(THREE, small_takes_more, 6), THREE)
+    times, ratios = schedule_tables(invented(FEW, dynamic_takes_twice, 6))
+    chased = _table(invented(THREE, small_takes_more, 6), THREE, "chase")
     for table, known in ((times, "rrnn"), (ratios, "rnnnn"), (chased, "bnnbn")):
         assert printed(table) == laid_out(table)
         assert kinds_of_columns(table) == known

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from schedule_experiment import Schedules, schedule_configurations
+from schedule_experiment import Schedules
 from support.commands import SOON_LIMIT_S, environment, numalab_command, processes_of
 from support.explorations import ABOUT, MIB, NODE, SCHEDULES, TABLES, invented
 from support.lab_folders import write_grading
@@ -125,7 +125,7 @@ def test_thread_counts() -> None:
 
 
 def test_every_schedule_meets_every_chunk() -> None:
-    chosen = schedule_configurations(SCHEDULES, 2)
+    chosen = SCHEDULES.configurations({"cores": 2})
     assert len({tuple(c.key.values()) for c in chosen}) == len(chosen) == 2 * 3 * 4
     by_schedule = {c.environment["OMP_SCHEDULE"] for c in chosen}
     assert {"static", "dynamic,16", "guided,1"} <= by_schedule
@@ -133,7 +133,7 @@ def test_every_schedule_meets_every_chunk() -> None:
 
 
 def test_chunks_that_leave_a_thread_without_rows_are_left_out() -> None:
-    chosen = schedule_configurations(replace(SCHEDULES, n=16), 2)
+    chosen = replace(SCHEDULES, n=16).configurations({"cores": 2})
     assert {c.key["chunk"] for c in chosen if c.key["threads"] == 2} == {0, 1, 4}
     assert {c.key["chunk"] for c in chosen if c.key["threads"] == 1} == {0, 1, 4, 16}
 

@@ -25,6 +25,7 @@ from support.commands import (
     without_times,
 )
 from support.filters import ALL, Filter, read_filters, run_under
+from support.published_labs import published, row_of
 
 from numalab.doctor.refused_calls import CALLS, refused_calls
 from numalab.evidence.refused import recorded_node, refused
@@ -37,7 +38,7 @@ from numalab.labs.declaration import Lab, load_labs
 
 Json = dict[str, Any]
 FILTERS = read_filters()
-LABS = load_labs(find_installation("gnu").root)
+LABS = published(load_labs(find_installation("gnu").root))
 README = find_installation("gnu").root / "grader" / "README.md"
 # What a node lacks whatever is refused, and times, which are not asked for here.
 BY_NODE = {"too_few_numa_nodes", "too_few_cores", "huge_page_mode", "times_refused",
@@ -164,7 +165,10 @@ def test_just_what_is_declared_is_lost(
         lost = {
             c.name for c in lab.criteria if not judges_answers(c) and loss(lab, c, node) is not None
         }
-        assert lost == declared(filter, lab), lab.name
+        row = f"'{lab.name} = {sorted(lost)}' of the filter {filter.name}"
+        assert lost == declared(filter, lab), row_of(
+            lab.name, row, "grader/tests/filters/filters.toml"
+        )
 
 
 def test_a_record_keeps_what_was_refused(described: dict[str, Json], usual: Json) -> None:

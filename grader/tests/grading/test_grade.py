@@ -126,7 +126,8 @@ def test_solutions_in_fortran_pass(labs: dict[str, Lab], in_fortran: tuple[int, 
 
 def assert_solutions_pass(labs: dict[str, Lab], language: str, code: int, data: Json) -> None:
     assert code == 0
-    assert [(r["lab"], r["language"]) for r in data["results"]] == [(lab, language) for lab in labs]
+    graded = [(name, language) for name, lab in labs.items() if language in lab.languages]
+    assert [(r["lab"], r["language"]) for r in data["results"]] == graded
     as_declared(labs, data)
     found = statuses(data["results"][FIRST_TOUCH])
     assert found["correct"] == found["shared_out"] == found["touched_where_used"] == "pass"
@@ -141,7 +142,9 @@ def test_handouts_fail_what_they_are_meant_to_fail(
 ) -> None:
     code, data = handouts
     assert code == 1
-    assert [result["lab"] for result in data["results"]] == list(labs)
+    language = data["results"][0]["language"]
+    graded = [name for name, lab in labs.items() if language in lab.languages]
+    assert [result["lab"] for result in data["results"]] == graded
     as_declared(labs, data)
     threads = data["node"]["cores"] if data["node"]["numa_nodes"] == 1 else None
     found = {c["name"]: c for c in data["results"][FIRST_TOUCH]["criteria"]}

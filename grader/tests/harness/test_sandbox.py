@@ -43,8 +43,8 @@ from numalab.harness.sandbox import (
     Sandbox,
     find_sandbox,
     hidden_folders,
+    no_user_namespaces,
     other_roots,
-    remedy_where_refused,
 )
 from numalab.installation import Installation
 from numalab.judging.effort import effort_for
@@ -579,11 +579,10 @@ def test_what_lets_a_sandbox_be_made_depends_on_who_refuses(
     file = tmp_path / "proc/sys" / setting
     file.parent.mkdir(parents=True)
     file.write_text(f"{value}\n")
-    remedy = remedy_where_refused(tmp_path)
-    assert words in remedy.words and remedy.command == command
-    assert remedy.words.endswith(":") == bool(command)
-    advice = NoSandbox("why", remedy.words, remedy.command).advice
-    assert advice.endswith(command or ".")
+    found = no_user_namespaces("why", tmp_path)
+    assert words in found.remedy and (found.why, found.command) == ("why", command)
+    assert found.remedy.endswith(":") == bool(command)
+    assert found.advice.endswith(command or ".")
 
 
 def test_roots_of_a_user_without_a_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from numalab.installation import Installation
 from numalab.labs.goals import JOB_NODES, nodes_of_job, pus_of_nodes
-from numalab.labs.group_words import BadGroups, GroupFile, GroupSettings, read_group_file, settings
+from numalab.labs.group_words import BadGroups, NumberSet, read_group_file, settings
 from numalab.machines.gallery import find_machine
 from numalab.machines.topology import Topology, topology_of_machine
 from numalab.pu_lists import kernel_list
@@ -86,15 +86,15 @@ def test_settings_come_in_order(installation: Installation) -> None:
 def test_a_set_has_a_thousand_characters_at_most() -> None:
     longest = "0," * 499 + "10"
     assert len(longest) == 1000
-    found = read_group_file(f'[job]\ncpus = " {longest} "\n').job.cpus
-    assert found is not None and found.text == longest and len(found.terms) == 500
+    found = read_group_file(f'[job]\ncpus = " {longest} "\n')["job"]["cpus"]
+    assert isinstance(found, NumberSet) and len(found.terms) == 500
     with pytest.raises(BadGroups, match="more than 1,000 characters"):
         read_group_file(f'[job]\ncpus = "{longest}0"\n')
 
 
 def test_a_group_of_which_nothing_is_said_is_empty() -> None:
-    assert GroupSettings().is_empty and not GroupSettings(partition="root").is_empty
-    assert not read_group_file('[job]\nmems = "0"\n').job.is_empty
+    found = read_group_file('[job]\nmems = "0"\n')
+    assert list(found["job"]) == ["mems"] and not found["others"]
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_what_can_not_be_meant(text: str, said: str) -> None:
 
 
 def test_a_file_that_says_nothing_sets_nothing(installation: Installation) -> None:
-    assert read_group_file("") == GroupFile()
-    assert settings(GroupFile(), topology(installation, "hydra")) == []
+    assert read_group_file("") == {"job": {}, "others": {}}
+    assert settings(read_group_file(""), topology(installation, "hydra")) == []
 
 
 def test_goals_name_nodes_with_pus(installation: Installation) -> None:

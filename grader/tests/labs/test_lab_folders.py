@@ -8,18 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from numalab.course.intake.taking import kernels_of
 from numalab.installation import GRADING, Installation
-from numalab.labs.declaration import KERNEL_FILES, Lab
+from numalab.labs.declaration import Lab
 from numalab.labs.variants import DRAWS, labs_with_variants, templates, variant_lab
 
 
 def names_in(folder: Path) -> set[str]:
-    """Of files and folders that git has in a folder of the kit."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "."], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if listed.returncode != 0:
-        pytest.skip("this copy has no git")
+    """Of files and folders that git has in a folder of the kit; of a new one, of which it has none
+    yet, those that it would add."""
+    for which in ((), ("--others", "--exclude-standard")):
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", *which, "."],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if listed.returncode != 0:
+            pytest.skip("this copy has no git")
+        if listed.stdout:
+            break
     return {Path(name).parts[0] for name in listed.stdout.split("\0") if name}
 
 
@@ -30,7 +36,7 @@ def allowed_in(folder: Path, lab: Lab) -> set[str]:
     by_hand = {name for name in lab.programs if f"{name} " in text}
     looked_at = {Path(one.slow).parts[0] for one in lab.criteria if one.slow is not None}
     return {
-        "README.md", lab.contract, *KERNEL_FILES.values(), *(file.name for file in lab.files),
+        "README.md", lab.contract, *kernels_of(lab), *(file.name for file in lab.files),
         "explore.ipynb", *by_hand, *looked_at, GRADING,
     }  # fmt: skip
 

@@ -1,20 +1,26 @@
 """Lab 09's programs for clusters: what they send is what the lab's text says, by its kind and not
-to the byte, counted by the relay between two virtual nodes; what `frames` sees a card being handed.
+to the byte, counted by the relay between two virtual nodes; what `frames` sees a card being handed;
+why they end early, and why the grader's job does.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import re
+import select
 import shutil
 import subprocess
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.commands import SOON_LIMIT_S
 
+from numalab.evidence.run_formats import SLOT_BYTES
 from numalab.installation import Installation
+from numalab.judging.printed_words import reason_in
 from numalab.machines.gallery import find_machine
 from numalab.virtual import guest_commands, plan
 from numalab.virtual.cluster import Cluster, ClusterOptions, boot_cluster
@@ -26,23 +32,25 @@ STRICT = ("-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 ITEMS = 5000
 PAYLOAD_BYTES = re.compile(r"(\w+): (\d+) items, (\d+) bytes of payload, 0 wrong")
 JOB_LIMIT_S = 240.0  # on a busy node
+MPI_ERR_TRUNCATE = 14  # MPICH's, the lowest byte of an error's code
 
 
 @pytest.fixture(scope="module")
 def programs(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with items, early and frames."""
+    """A folder with items, early and frames, and the job on_link with a kernel that MPI ends."""
     if shutil.which("mpicc") is None:
         pytest.skip("no MPI")
     folder = tmp_path_factory.mktemp("programs")
-    for name, compiler in (("items", "mpicc"), ("early", "mpicc"), ("frames", "gcc")):
-        source = installation.lab_folder("09_interconnect") / f"{name}.c"
-        kernels = (
-            [installation.solution_folder("09_interconnect") / "kernel.c"]
-            if name == "items"
-            else []
-        )
-        command = [compiler, *STRICT, f"-I{source.parent}", *map(str, (source, *kernels)),
-                   "-o", str(folder / name)]  # fmt: skip
+    lab = installation.lab_folder("09_interconnect")
+    solution = installation.solution_folder("09_interconnect")
+    for compiler, *sources in (
+        ("mpicc", lab / "items.c", solution / "kernel.c"),
+        ("mpicc", lab / "early.c"),
+        ("gcc", lab / "frames.c"),
+        ("mpicc", lab / "grading/on_link.c", solution / "wrong/no_room_for_lengths.c"),
+    ):
+        program = folder / Path(sources[0]).stem
+        command = [compiler, *STRICT, f"-I{lab}", *map(str, sources), "-o", str(program)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     return folder
@@ -61,13 +69,57 @@ def test_items_arrive_whole_by_every_way(programs: Path, way: str) -> None:
     assert 300 * 24 < int(found[3]) < 300 * 48  # 36 bytes, by chance
 
 
-def test_items_says_how_it_is_called(programs: Path) -> None:
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (("items", "thrown", "5"), "each|answered|padded|yours|nothing"),
+        (("items", "each", "0"), "each|answered|padded|yours|nothing"),
+        (("early", "no_card"), "no_card"),
+    ],
+)
+def test_a_job_says_once_what_it_needs(programs: Path, job: tuple[str, ...], said: str) -> None:
+    """By MPI_Finalize: MPI_Abort may end the launcher before it has read that."""
     done = subprocess.run(
-        ["mpiexec", "-n", "2", programs / "items", "thrown", "5"],
+        ["mpiexec", "-n", "2", programs / job[0], *job[1:]],
         capture_output=True, text=True, check=False, timeout=SOON_LIMIT_S,
     )  # fmt: skip
-    assert done.returncode != 0
-    assert "each|answered|padded|yours|nothing ITEMS" in done.stderr
+    assert done.returncode == 2
+    assert done.stderr.count(said) == 1
+    assert "MPI_Abort" not in done.stderr
+
+
+def is_waiting_for_a_reader(program: Path) -> bool:
+    """Start a job that ends with code 3 and a sentence at once, and tell whether half a second
+    after the sentence it has not ended."""
+    with subprocess.Popen([program], stderr=subprocess.PIPE, text=True) as job:
+        assert job.stderr is not None
+        select.select([job.stderr], [], [])
+        try:
+            is_waiting = job.wait(0.5) is None
+        except subprocess.TimeoutExpired:
+            is_waiting = True
+        assert "on_link:" in job.stderr.read()
+    assert job.returncode == 3
+    return is_waiting
+
+
+def test_the_graders_job_ends_once_its_reason_is_read(programs: Path) -> None:
+    """It waits a second at most: a test that is held up for longer looks again."""
+    assert any(is_waiting_for_a_reader(programs / "on_link") for _ in range(5))
+
+
+def test_the_graders_job_tells_mpis_error_and_code(programs: Path, tmp_path: Path) -> None:
+    """The code is what MPI itself ends such a job with."""
+    count, draws = 30_000, random.Random(9)
+    lengths = array("i", (draws.randint(1, 8) for _ in range(count)))
+    items = tmp_path / "items"
+    items.write_bytes(lengths.tobytes() + bytes(count * SLOT_BYTES))
+    done = subprocess.run(
+        ["mpiexec", "-n", "2", programs / "on_link", items, str(count), tmp_path / "result"],
+        capture_output=True, text=True, check=False, timeout=SOON_LIMIT_S,
+    )  # fmt: skip
+    assert done.returncode == MPI_ERR_TRUNCATE
+    assert reason_in(done.stdout + done.stderr).endswith("truncated")
 
 
 def test_frames_says_how_it_is_called(programs: Path) -> None:

@@ -20,6 +20,7 @@ from support.lab_folders import write_grading
 
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
+from numalab.labs.declaration import KERNEL_FILES
 from numalab.labs.goals import JOB_NODES, NODES, OWNERS, nodes_of_job, pus_of_nodes
 from numalab.labs.group_words import read_group_file, settings
 from numalab.labs.seeds import Seed
@@ -297,9 +298,10 @@ def test_the_kits_variants_are_whole(lab):
         variant = draw_variant(draws, Seed(number, "ada"))
         files, solution = lab_files(ROOT, draws, variant), solution_files(ROOT, draws, variant)
         answers.add(tuple(sorted(solution.items())))
-        names = {"README.md", "kernel.c", "kernel.f90", "grading/lab.toml", declared.contract}
+        kernels = {KERNEL_FILES[language] for language in declared.languages}
+        names = {"README.md", *kernels, "grading/lab.toml", declared.contract}
         assert names | {file.name for file in declared.files} <= set(files)
-        assert {"kernel.c", "kernel.f90"} | {file.name for file in declared.files} <= set(solution)
+        assert kernels | {file.name for file in declared.files} <= set(solution)
         assert not [name for name, text in {**files, **solution}.items() if "@" in text]
         lines = files["README.md"].splitlines()
         assert not [line for line in lines if len(line) > 100 and not line.startswith("|")]

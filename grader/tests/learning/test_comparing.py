@@ -20,12 +20,12 @@ from numalab.grading.file_choice import language_digests
 from numalab.installation import Installation, find_installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import merge_machine
-from numalab.labs.declaration import LANGUAGES, Lab, load_labs
+from numalab.labs.declaration import Lab, load_labs
 from numalab.learning import comparing
 from numalab.learning.api import LearnerLab
 from numalab.learning.comparing import StartingRuns
 from numalab.learning.notebook import NotebookLab, open_notebook
-from numalab.learning.notebook_files import WHICH_KERNEL, given_notebook
+from numalab.learning.notebook_files import WHICH_KERNEL, given_notebook, labs_with_notebook
 from numalab.learning.predictions import FILE
 from numalab.learning.run import GradedRun, Run
 from numalab.learning.variant_notebook import variant_notebook
@@ -219,8 +219,10 @@ def test_files_that_are_given_anew_have_runs_of_their_own(lab: NotebookLab) -> N
     assert not kept.exists()
 
 
-@pytest.mark.parametrize("name", sorted(LABS))
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("language", "name"),
+    [(language, name) for name, lab in sorted(LABS.items()) for language in lab.languages],
+)
 def test_starting_code_is_what_students_get(
     installation: Installation, name: str, language: str
 ) -> None:
@@ -261,7 +263,7 @@ def cells_of(installation: Installation, lab: str) -> dict[str, str]:
     return {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
 
 
-@pytest.mark.parametrize("name", sorted(LABS))
+@pytest.mark.parametrize("name", labs_with_notebook(find_installation("gnu"), LABS))
 def test_a_notebook_compares_what_it_asks_to_predict(installation: Installation, name: str) -> None:
     """Each by its name, speedups as such, and nothing of a run by its value alone: that is the
     learner's as it is now, whatever was predicted."""
@@ -297,6 +299,11 @@ def test_a_variants_notebook_says_which_kernel_it_needs(
         for path in installation.lab_folder(lab.name).glob("*.*")
         if path.is_file()
     }
+    for language in lab.languages:
+        alone = variant_notebook(replace(lab, languages=(language,)), files)
+        sources = {one["id"]: "".join(one["source"]) for one in json.loads(alone)["cells"]}
+        assert sources["setup"].endswith(f'\nlanguage = "{language}"')
+        assert "language" not in sources["kernel-text"]
     cells = json.loads(variant_notebook(lab, files))["cells"]
     first = "".join(cells[0]["source"])
     title, _, text = first.partition("\n\n")

@@ -12,16 +12,18 @@ from typing import Any
 
 import nbformat
 import pytest
+from support.published_labs import published, row_of
 
 from numalab.commands.notebook import jupyter_environment
 from numalab.installation import Installation, find_installation
-from numalab.labs.declaration import load_labs
+from numalab.labs.declaration import Lab, load_labs
 from numalab.learning.notebook_files import METADATA, NAME, given_notebook, labs_with_notebook
 
 pytestmark = [pytest.mark.builds, pytest.mark.boots]
 
 KIT = find_installation("gnu")
 START_LIMIT_S, CELL_LIMIT_S = 300, 900  # on a busy node
+FILE = Path(__file__).name
 # Cells that draw on every node with two cores, though nobody has edited anything.
 FILES_OF_02 = ("kmp_spread", "kmp_close", "kmp_full", "omp_spread", "omp_close", "omp_full")
 DRAWN = {
@@ -104,7 +106,7 @@ def test_a_notebook_runs_from_top_to_bottom(
     notebook = nbformat.read(tmp_path / "out" / NAME, 4)
     nbformat.validate(notebook)
     cells = {cell.id: cell for cell in notebook.cells if cell.cell_type == "code"}
-    for name in DRAWN[lab] | {"this-node", "gallery"}:
+    for name in DRAWN.get(lab, set()) | {"this-node", "gallery"}:
         assert drawn(cells[name]), f"{name}: {printed(cells[name])}"
     for name in NO_SPEED.get(lab, ()):
         assert not drawn(cells[name]) and "No picture: " in printed(cells[name]), name
@@ -118,6 +120,11 @@ def test_a_notebook_runs_from_top_to_bottom(
     assert "No answer yet" in printed(cells[next(name for name in cells if "question" in name)])
     assert {path: path.read_bytes() for path in before} == before
     assert sorted(installation.lab_folder(lab).iterdir()) == own
+
+
+def test_what_published_notebooks_draw_is_known(labs: dict[str, Lab]) -> None:
+    for name in published(labs):
+        assert name in DRAWN, row_of(name, "a row to DRAWN", f"grader/tests/learning/{FILE}")
 
 
 def test_another_jupyter_finds_the_kits_kernel(

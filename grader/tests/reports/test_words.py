@@ -24,7 +24,7 @@ from numalab.installation import find_installation
 from numalab.judging import explain
 from numalab.judging.printed_words import warning_words
 from numalab.judging.verdict import CriterionVerdict, Status, Warned
-from numalab.labs.declaration import Lab, choose_labs, load_lab
+from numalab.labs.declaration import KERNEL_FILES, Lab, choose_labs, load_lab
 from numalab.reports import latency_report
 from numalab.reports.touch_map import touch_map_picture
 from numalab.reports.verdict_words import CriterionRow, bound_words
@@ -188,12 +188,13 @@ def test_a_kernel_of_another_name_is_suggested_in_its_language(
     assert misnamed_kernels(tmp_path / "none", language) == []
 
 
-def test_a_kernel_in_the_other_language_is_seen(kit_root: Path) -> None:
-    for lab in sorted((kit_root / "solutions").glob("*_*")):
-        in_c, in_fortran = ((lab / f"kernel.{end}").read_text() for end in ("c", "f90"))
-        assert is_other_language(in_c, "fortran") and is_other_language(in_fortran, "c"), lab.name
-        assert not is_other_language(in_c, "c"), lab.name
-        assert not is_other_language(in_fortran, "fortran"), lab.name
+def test_a_kernel_in_the_other_language_is_seen(kit_root: Path, labs: dict[str, Lab]) -> None:
+    for lab in labs.values():
+        for language in lab.languages:
+            path = kit_root / "solutions" / lab.name / KERNEL_FILES[language]
+            (other,) = KERNEL_FILES.keys() - {language}
+            assert is_other_language(path.read_text(), other), path
+            assert not is_other_language(path.read_text(), language), path
     assert not is_other_language("no language at all", "c")
 
 
@@ -296,8 +297,9 @@ def test_touch_map_picture_of_mixed_pages() -> None:
 
 def test_openmp_lines_that_are_comments_are_named() -> None:
     source = "!$omp parallel do\n! omp parallel do\n!omp do\n!$opm end\n! a comment\ncall f\n"
-    notes = misspelt_directives(source, "fortran")
-    assert [note.split(":")[0] for note in notes] == ["line 2", "line 3", "line 4"]
+    prose = "! mop up what is left\n! OMP threads share it\f\n"
+    notes = misspelt_directives(f"{source}{prose}!omp end do\n", "fortran")
+    assert [note.split(":")[0] for note in notes] == ["line 2", "line 3", "line 4", "line 9"]
     assert misspelt_directives(source, "c") == []
 
 

@@ -17,11 +17,12 @@ from typing import Any
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import use_gradebook
+from numalab.course.intake.taking import kernels_of
 from numalab.course.records import Attempt, GradingTarget, Intake, Problem, Student, Submission
 from numalab.course.secret import seed_of
 from numalab.installation import Installation, find_installation
 from numalab.judging.verdict import Cause, Status, Verdict, verdict_on
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGE_NAMES, Criterion, Lab
+from numalab.labs.declaration import LANGUAGE_NAMES, Criterion, Lab
 from numalab.labs.variants import (
     draw_variant,
     lab_files,
@@ -195,6 +196,7 @@ def _hand_ins(dice: _Dice, labs: Sequence[Lab], people: Sequence[Student]) -> It
                 continue
             languages = ("c", "fortran") if dice.chance(0.15) else ("fortran",)
             languages = ("c",) if dice.chance(0.7) else languages
+            languages = tuple(one for one in languages if one in lab.languages) or lab.languages[:1]
             for again in range(dice.number(1, 3)):
                 at = BEGIN + timedelta(
                     days=3 * week + dice.number(0, 3) + 2 * again, minutes=dice.number(0, 600)
@@ -312,10 +314,10 @@ def _solved(
     """Kernels by file; of a variant the student's own handout."""
     if not lab.is_variant:
         folder = installation.solution_folder(lab.name)
-        return {file: (folder / file).read_text() for file in KERNEL_FILES.values()}
+        return {file: (folder / file).read_text() for file in kernels_of(lab)}
     draws = read_draws(installation.root, lab_of_variant(lab.name))
     files = lab_files(installation.root, draws, draw_variant(draws, seed_of(course, student_id)))
-    return {file: files[file] for file in KERNEL_FILES.values()}
+    return {file: files[file] for file in kernels_of(lab)}
 
 
 def _text(number: int, file: str, kernels: Mapping[str, str]) -> str:
@@ -344,7 +346,7 @@ def write_kernels(
         for one in hand_ins:
             folder = course.submission(student_id, lab, one.digest) / lab
             folder.mkdir(parents=True)
-            for file in KERNEL_FILES.values():
+            for file in kernels:
                 (folder / file).write_text(_text(int(student_id[1:]), file, kernels))
 
 

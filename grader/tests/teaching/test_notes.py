@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.published_labs import is_published
 
 from numalab.commands.root import cli
 from numalab.diagnosing.excerpts import GAP, MOST_LINES, excerpt, strip_comments
 from numalab.diagnosing.known_mistakes import read_mistakes
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation, find_installation
-from numalab.labs.declaration import LANGUAGES, Lab, Language, load_labs
+from numalab.labs.declaration import Lab, Language, load_labs
 from numalab.teaching.deck import parse_deck
 from numalab.teaching.exam import CHOICES, CODE_QUESTIONS, REPORT_QUESTIONS, group_of
 from numalab.teaching.handout import read_handout, section, step_in_short
@@ -22,7 +23,19 @@ from numalab.teaching.instructor_notes import Material, gather, notes
 KIT = find_installation("gnu")
 LABS = load_labs(KIT.root)
 each_lab = pytest.mark.parametrize("lab", LABS.values(), ids=list(LABS))
-each_language = pytest.mark.parametrize("language", LANGUAGES)
+in_each_language = pytest.mark.parametrize(
+    ("lab", "language"),
+    [
+        pytest.param(lab, language, id=f"{language}-{name}")
+        for name, lab in LABS.items()
+        for language in lab.languages
+    ],
+)
+with_deck = pytest.mark.parametrize(
+    "lab",
+    [lab for name, lab in LABS.items() if (KIT.root / "slides" / f"{name}.md").is_file()],
+    ids=lambda lab: lab.name,
+)
 
 
 def material_of(lab: Lab, language: Language = "c", seed: str = "1") -> Material:
@@ -32,8 +45,7 @@ def material_of(lab: Lab, language: Language = "c", seed: str = "1") -> Material
 # ---- the notes ---------------------------------------------------------------------------
 
 
-@each_lab
-@each_language
+@in_each_language
 def test_notes_have_all_that_the_lab_knows(lab: Lab, language: Language) -> None:
     material = material_of(lab, language)
     text = notes(material)
@@ -43,7 +55,7 @@ def test_notes_have_all_that_the_lab_knows(lab: Lab, language: Language) -> None
                     "Exam questions", "Answers to the exam questions"):  # fmt: skip
         assert text.count(f"\n## {heading}\n") == 1, heading
     wrong = section(text, "What students get wrong, and what the kit says to it")
-    assert len(material.mistakes) >= 20
+    assert len(material.mistakes) >= (20 if is_published(lab.name) else 0)
     for one in material.mistakes:
         assert wrong.count(f"- {one.mistake} ") == sum(
             other.mistake == one.mistake for other in material.mistakes
@@ -69,10 +81,10 @@ def test_every_step_of_the_lab_is_in_the_plan(lab: Lab) -> None:
     steps = re.findall(r"^(\d+)\. ", section(readme, "What to do"), re.MULTILINE)
     told = re.findall(r"^(\d+)\. \S.{20,}", plan, re.MULTILINE)
     assert told == steps
-    assert len(steps) >= 5
+    assert len(steps) >= (5 if is_published(lab.name) else 1)
 
 
-@each_lab
+@with_deck
 def test_the_plan_adds_the_minutes_of_the_slides_up(lab: Lab) -> None:
     deck = parse_deck(lab.name, (KIT.root / "slides" / f"{lab.name}.md").read_text())
     plan = section(notes(material_of(lab)), "Lesson plan")
@@ -89,26 +101,27 @@ def test_the_plan_adds_the_minutes_of_the_slides_up(lab: Lab) -> None:
 def test_what_is_shown_can_be_copied_and_run(lab: Lab) -> None:
     text = notes(material_of(lab))
     copied = re.findall(r"^cp (solutions/\S+) (\S+)$", text, re.MULTILINE)
-    assert copied
+    assert copied or not material_of(lab).mistakes
     for source, target in copied:
         assert list(KIT.root.glob(source)), source
         assert target.startswith(f"demo/{lab.name}/")
     for file in re.findall(r" `(\w+\.(?:c|f90))`$", text, re.MULTILINE):
         assert (KIT.solution_folder(lab.name) / "wrong" / file).is_file()
-    assert f"./numalab grade {lab.number} --quick --lang c --submission demo" in text
+    command = f"./numalab grade {lab.number} --quick --lang c --submission demo"
+    assert (command in text) is bool(copied)
 
 
 # ---- the exam ----------------------------------------------------------------------------
 
 
-@each_lab
-@each_language
+@in_each_language
 def test_each_exam_question_has_one_right_choice(lab: Lab, language: Language) -> None:
     material = material_of(lab, language)
     known = {wrong.mistake: wrong for wrong in material.mistakes}
     drawn = material.exam_questions[len(material.quiz) :]
     # Of code fewer where most of it is too long for an exam.
-    assert REPORT_QUESTIONS + 2 <= len(drawn) <= CODE_QUESTIONS + REPORT_QUESTIONS
+    least = REPORT_QUESTIONS + 2 if is_published(lab.name) else 0
+    assert least <= len(drawn) <= CODE_QUESTIONS + REPORT_QUESTIONS
     assert len({question.text for question in drawn}) == len(drawn)
     for question in drawn:
         assert len(question.choices) == CHOICES
@@ -118,21 +131,23 @@ def test_each_exam_question_has_one_right_choice(lab: Lab, language: Language) -
         groups = [group_of(known[choice], language) for choice in question.choices]
         assert len(set(groups)) == CHOICES  # another report would tell the others
         assert all(known[choice].is_in(language) for choice in question.choices)
-    assert len({question.correct_choice for question in drawn}) > 1
+    assert len({question.correct_choice for question in drawn}) > 1 or len(drawn) < CHOICES
     for question in material.exam_questions[: len(material.quiz)]:
         asked = next(q for q in material.quiz.values() if q.text == question.text)
         assert question.choices[question.correct_choice] == asked.choices[asked.correct]
 
 
-@each_lab
-@each_language
+@in_each_language
 def test_code_in_the_exam_is_the_wrong_one_and_does_not_tell_why(
     lab: Lab, language: Language
 ) -> None:
     for seed in "12345":
         material = material_of(lab, language, seed)
         by_mistake = {wrong.mistake: wrong for wrong in material.mistakes}
-        for question in material.exam_questions[len(material.quiz) : -REPORT_QUESTIONS]:
+        drawn = material.exam_questions[len(material.quiz) :]
+        of_code = [question for question in drawn if "```" in question.text]
+        assert len(of_code) >= (2 if is_published(lab.name) else 0)
+        for question in of_code:
             listing = question.text.split("```")[1].splitlines()[1:]
             assert 0 < len(listing) <= MOST_LINES
             wrong = by_mistake[question.choices[question.correct_choice]]

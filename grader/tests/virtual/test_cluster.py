@@ -11,7 +11,7 @@ import signal
 import struct
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,12 +190,17 @@ def test_nodes_are_quiet_by_themselves(two: tuple[Cluster, Path]) -> None:
     assert [node.sent.frames for node in crossed.nodes] == [0, 0]
 
 
+def hold(cluster: Cluster, programs: Mapping[str, Path]) -> None:
+    for guest in cluster.guests:
+        guest.hold(programs)
+
+
 def test_held_programs_are_on_each_node(two: tuple[Cluster, Path]) -> None:
     cluster, programs = two
-    cluster.hold({"/numalab/hi": programs / "hello"})
+    hold(cluster, {"/numalab/hi": programs / "hello"})
     lines = said(cluster, 1, "mpiexec", "-n", "2", "-ppn", "1", "/numalab/hi")
     assert "0 of 2 on node1" in lines and "1 of 2 on node2" in lines
-    cluster.hold({})
+    hold(cluster, {})
     assert said(cluster, 2, "sh", "-c", "ls /numalab | wc -l").strip() == "0"
 
 
@@ -292,7 +297,7 @@ def test_a_job_is_kept_apart_on_both_nodes(two: tuple[Cluster, Path], tmp_path: 
     words = guest_sandbox.job_words(sight, "/left")
     (tmp_path / "words").write_text("".join(f"{word}\n" for word in words))
     held = {REMOTE_APART: tmp_path / "words", "/numalab/hello": programs / "hello"}
-    cluster.hold(held)
+    hold(cluster, held)
     look = "id -u; ls -d /root /cgroup 2>&1 | grep -c such; touch /x /numalab/x 2>/dev/null && echo"
     script = (
         f"{look}; echo here > /left/one; /numalab-remote node2 '{look}; echo there > /left/one';"
@@ -305,10 +310,10 @@ def test_a_job_is_kept_apart_on_both_nodes(two: tuple[Cluster, Path], tmp_path: 
         assert said(cluster, node, "cat", "/left/one").strip() == left
     # A file that can't be used is no reason to do without.
     (tmp_path / "words").write_text("no line")
-    cluster.hold(held)
+    hold(cluster, held)
     failed = "/numalab-remote node2 id -u; echo $?"
     assert said(cluster, 1, "sh", "-c", failed).strip() == "255"
-    cluster.hold({})
+    hold(cluster, {})
     assert said(cluster, 1, "/numalab-remote", "node2", "id", "-u").strip() == "0"
 
 

@@ -50,15 +50,6 @@ class FakeGuest:
         assert self.process.stdin is not None
         self.process.stdin.close()
 
-    def pause(self) -> None:
-        self.done.append("paused")
-
-    def resume(self) -> None:
-        self.done.append("resumed")
-
-    def hold(self, programs: Any) -> None:
-        self.done.append(programs)
-
     def lost(self) -> GuestFailed:
         return GuestFailed(f"{self.name} is lost")
 
@@ -100,13 +91,10 @@ Three = tuple[Cluster, list[FakeGuest], FakeRelay]
 
 def test_what_a_cluster_does_all_its_nodes_do(three: Three) -> None:
     made, guests, relay = three
-    made.hold({})
-    made.pause()
-    made.resume()
     descriptors = list(made._ends)
     assert len(descriptors) == 3
     made.close()
-    assert [guest.done for guest in guests] == [[{}, "paused", "resumed", "closed"]] * 3
+    assert [guest.done for guest in guests] == [["closed"]] * 3
     assert relay.done == ["closed"] and made._ends == {}
     for descriptor in descriptors:
         with pytest.raises(OSError, match="Bad file descriptor"):
@@ -128,11 +116,8 @@ def test_a_command_on_a_node_has_mpis_variables(three: Three) -> None:
         2, ["x"], "/w", {"A": "1", "UCX_TLS": "all"}, write_output, write_errors
     ) == Ended(3)
     variables = {"A": "1", **mpi_environment()}
-    assert made.mpi_environment == mpi_environment()
     assert guests[1].done == [(["x"], "/w", variables, write_output, write_errors, (0, 0), None)]
-    assert made.runner_of(3)(
-        ["y"], "/", {}, write_output, write_errors, None, (2, 3), 4.0
-    ) == Ended(3)
+    assert made.run(3, ["y"], "/", {}, write_output, write_errors, None, (2, 3), 4.0) == Ended(3)
     assert guests[2].done == [
         (["y"], "/", mpi_environment(), write_output, write_errors, (2, 3), 4.0)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -187,7 +188,10 @@ def test_a_relay_that_ends_is_told_with_its_words(tmp_path: Path) -> None:
     program = tmp_path / "relay"
     program.write_text("#!/bin/sh\necho no links >&2\nexit 1\n")
     program.chmod(0o755)
-    with Relay(program, all_nodes(2), 1000, []) as relay, pytest.raises(GuestFailed) as told:
+    with (
+        closing(Relay(program, all_nodes(2), 1000, [])) as relay,
+        pytest.raises(GuestFailed) as told,
+    ):
         relay.ask()
     assert "relay between the nodes has ended (no links)" in str(told.value)
     with pytest.raises(NumalabError, match="relay can't be started: No such file"):
@@ -202,7 +206,7 @@ def test_a_full_disk_is_told_before_anybody_reads_half_a_capture(tmp_path: Path)
     )
     program.chmod(0o755)
     with (
-        Relay(program, all_nodes(2), 1000, []) as relay,
+        closing(Relay(program, all_nodes(2), 1000, [])) as relay,
         pytest.raises(GuestFailed, match="captures can't be written: No space left"),
     ):
         relay.counts()
@@ -214,7 +218,7 @@ def test_frames_are_carried_and_counted(installation: Installation, tmp_path: Pa
     nodes = all_nodes(2)
     files = capture_files(tmp_path / "out", nodes)
     frame = bytes.fromhex("52540 06e6c02 52540 06e6c01 88b5".replace(" ", "")) + b"x" * 86
-    with Relay(installation.relay, nodes, 6_250_000, files) as relay:
+    with closing(Relay(installation.relay, nodes, 6_250_000, files)) as relay:
         for link in relay.links:
             link.settimeout(60)
         for _ in range(3):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -236,7 +237,7 @@ def test_a_relay_is_told_its_rate_and_its_ends(tmp_path: Path) -> None:
     files = links.capture_files(tmp_path / "a/b", all_nodes(2))
     assert [file.read_bytes() for file in files] == [b"", b""]
     program = relay_program(tmp_path, TELLS_ARGUMENTS)
-    with Relay(program, all_nodes(2), 1250, files) as relay:
+    with closing(Relay(program, all_nodes(2), 1250, files)) as relay:
         told = relay.ask()
         words = told["arguments"]
         assert words[:4] == ["--parent", str(os.getpid()), "--rate", "1250"]
@@ -267,7 +268,8 @@ def test_a_relay_that_can_not_be_started_leaves_nothing_open(
 
 
 def test_a_relay_that_ends_silently_is_told(tmp_path: Path) -> None:
-    with Relay(relay_program(tmp_path, "sys.stdin.readline()"), all_nodes(2), 1, []) as relay:
+    program = relay_program(tmp_path, "sys.stdin.readline()")
+    with closing(Relay(program, all_nodes(2), 1, [])) as relay:
         with pytest.raises(GuestFailed, match=r"has ended \(it said nothing\)\. Try again\.$"):
             relay.ask()
         relay._process.wait(20)
@@ -281,7 +283,7 @@ def test_a_relay_that_does_not_answer_is_told(
     monkeypatch.setattr(links, "ANSWER_LIMIT_S", 0.01)
     program = relay_program(tmp_path, "while True: sys.stdin.readline()")
     with (
-        Relay(program, all_nodes(2), 1, []) as relay,
+        closing(Relay(program, all_nodes(2), 1, [])) as relay,
         pytest.raises(GuestFailed, match=r"^the relay does not answer within 0\.01 s\.$"),
     ):
         relay.ask()

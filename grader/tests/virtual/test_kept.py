@@ -180,8 +180,8 @@ def test_what_was_found_out_is_kept(examined: Any, tmp_path: Path) -> None:
     assert examined(boot_id="c", access="d") == (fast, False)
     for _ in range(2):
         assert examined(FAST, boot_id="") == (fast, True), "nobody knows whether it has booted"
-    for text in ("", "[]", "{}", json.dumps({"boot_id": "b", "kvm_access": "a"})):
-        (tmp_path / "host.json").write_text(text)
+    for text in ("", "[]", "{}", "\xff", json.dumps({"boot_id": "b", "kvm_access": "a"})):
+        (tmp_path / "host.json").write_text(text, encoding="latin-1")
         assert examined(FAST) == (fast, True)
 
 
@@ -209,12 +209,12 @@ def test_access_to_kvm_is_who_may_and_whether_this_user_does(
     assert local_machine._kvm_access() == "0:104:20660:False"
     assert asked == [("/dev/kvm", os.R_OK | os.W_OK)]
 
-    def missing(path: Path) -> None:
+    def missing(path: Path, **how: str) -> None:
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr(Path, "stat", missing)
     assert local_machine._kvm_access() == "missing"
-    monkeypatch.setattr(Path, "read_text", lambda path: f"{path}\n")
+    monkeypatch.setattr(Path, "read_text", lambda path, **how: f"{path}\n")
     assert local_machine._boot_id() == "/proc/sys/kernel/random/boot_id"
     monkeypatch.setattr(Path, "read_text", missing)
     assert local_machine._boot_id() == ""

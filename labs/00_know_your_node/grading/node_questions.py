@@ -109,11 +109,8 @@ def _number(number: int) -> Answer:
 _NODES_FOR_PACKAGES = "that is the number of NUMA nodes; a package may have several"
 _PACKAGES_FOR_NODES = "that is the number of packages; one may have several NUMA nodes"
 _PUS_FOR_CORES = "that is the number of PUs; with SMT a core has more than one"
+_SINGLE_NODE = "that is one NUMA node's; asked is all"
 _CORES_FOR_PUS = "that is the number of cores; with SMT each has more than one PU"
-
-
-def _packages(machine: Structure, drawn: DrawnUnits) -> Answer:
-    return _number(len(machine.packages))
 
 
 def _package_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answer, str]]:
@@ -121,49 +118,28 @@ def _package_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[A
     yield _number(len(machine.l3s)), "that is the number of L3s; a package may have several"
 
 
-def _numa_nodes(machine: Structure, drawn: DrawnUnits) -> Answer:
-    return _number(len(machine.numa_nodes))
-
-
 def _node_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answer, str]]:
     yield _number(len(machine.packages)), _PACKAGES_FOR_NODES
     yield _number(len(machine.l3s)), "that is the number of L3s; a NUMA node may have several"
 
 
-def _cores(machine: Structure, drawn: DrawnUnits) -> Answer:
-    return _number(len(machine.cores))
-
-
 def _core_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answer, str]]:
+    cores = len(machine.cores)
     yield _number(len(machine.pus)), _PUS_FOR_CORES
-    yield (
-        _number(len(machine.cores) // len(machine.packages)),
-        "that is one package's; asked is all",
-    )
-    yield (
-        _number(len(machine.cores) // len(machine.numa_nodes)),
-        "that is one NUMA node's; asked is all",
-    )
-
-
-def _pus(machine: Structure, drawn: DrawnUnits) -> Answer:
-    return _number(len(machine.pus))
+    yield _number(cores // len(machine.packages)), "that is one package's; asked is all"
+    yield _number(cores // len(machine.numa_nodes)), _SINGLE_NODE
 
 
 def _pu_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answer, str]]:
     yield _number(len(machine.cores)), _CORES_FOR_PUS
-    yield (
-        _number(len(machine.pus) // len(machine.numa_nodes)),
-        "that is one NUMA node's; asked is all",
-    )
-    yield (
-        _number(max(pu.number for pu in machine.pus)),
-        "that is the last one's number; they begin at 0",
-    )
+    yield _number(len(machine.pus) // len(machine.numa_nodes)), _SINGLE_NODE
+    last = max(pu.number for pu in machine.pus)
+    yield _number(last), "that is the last one's number; they begin at 0"
 
 
 # ---- PUs ---------------------------------------------------------------------------------------
 
+_LOGICAL_NUMBER = "this is hwloc's own number (L#); asked is Linux's (P#)"
 _LOGICAL = "these are hwloc's own numbers (L#); asked are Linux's (P#)"
 _MISSING_PUS = "siblings are missing: with SMT a core has more than one PU"
 
@@ -197,14 +173,12 @@ def _core_pus_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[
     pu, correct = drawn.core_of_pu, _core_pus(machine, drawn)
     yield frozenset({pu}), _MISSING_PUS
     yield correct - {pu}, f"PU {pu} is one of them itself"
-    if len(correct) > 1:
-        nobody = "siblings are not numbered one after the other there"
-        yield frozenset({pu, pu + 1}), nobody
-        yield frozenset({pu - pu % 2, pu - pu % 2 + 1}), nobody
-    else:
-        no_smt = "are those hardware threads of one core, or two cores?"
-        yield frozenset({pu, pu + 1}), no_smt
-        yield frozenset({pu - pu % 2, pu - pu % 2 + 1}), no_smt
+    has_smt = len(correct) > 1
+    no_smt = "are those hardware threads of one core, or two cores?"
+    said = "siblings are not numbered one after the other there" if has_smt else no_smt
+    yield frozenset({pu, pu + 1}), said
+    yield frozenset({pu - pu % 2, pu - pu % 2 + 1}), said
+    if not has_smt:
         half = len(machine.pus) // 2
         yield frozenset({pu, (pu + half) % len(machine.pus)}), no_smt
     yield machine.logical_pus(correct), _LOGICAL
@@ -258,24 +232,14 @@ def _nearest_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[A
     its = f"these are near to the NUMA node that hwloc calls L#{node}; asked is P#"
     yield near_it, its
     yield machine.logical_nodes(near_it), _LOGICAL
-    farthest = max(machine.distances[node, other] for other in machine.numa_nodes)
-    yield (
-        frozenset(
-            other for other in machine.numa_nodes if machine.distances[node, other] == farthest
-        ),
-        "these are the farthest: a larger number is a longer way",
-    )
-
-
-def _largest_node(machine: Structure, drawn: DrawnUnits) -> Answer:
-    return machine.largest
+    distances = {other: machine.distances[node, other] for other in machine.numa_nodes}
+    most = max(distances.values())
+    farthest = frozenset(other for other, distance in distances.items() if distance == most)
+    yield farthest, "these are the farthest: a larger number is a longer way"
 
 
 def _largest_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answer, str]]:
-    yield (
-        machine.logical_nodes(machine.largest),
-        "this is hwloc's own number (L#); asked is Linux's (P#)",
-    )
+    yield machine.logical_nodes(machine.largest), _LOGICAL_NUMBER
 
 
 _CACHES = "cat /sys/devices/system/cpu/cpu{l3_of_pu}/cache/index3/shared_cpu_list"
@@ -283,12 +247,20 @@ _PUS_OF_CORE = "cat /sys/devices/system/cpu/cpu{core_of_pu}/topology/thread_sibl
 
 QUESTIONS: tuple[MachineQuestion, ...] = (
     MachineQuestion(
-        "packages", "How many packages are there?", _packages, _package_mistakes, "lscpu",
+        "packages", "How many packages are there?",
+        lambda machine, _: _number(len(machine.packages)), _package_mistakes, "lscpu",
     ),
-    MachineQuestion("numa_nodes", "How many NUMA nodes?", _numa_nodes, _node_mistakes, "lscpu"),
-    MachineQuestion("cores", "How many cores, all together?", _cores, _core_mistakes, "lscpu"),
     MachineQuestion(
-        "pus", "How many PUs (hardware threads), all together?", _pus, _pu_mistakes, "lscpu",
+        "numa_nodes", "How many NUMA nodes?",
+        lambda machine, _: _number(len(machine.numa_nodes)), _node_mistakes, "lscpu",
+    ),
+    MachineQuestion(
+        "cores", "How many cores, all together?",
+        lambda machine, _: _number(len(machine.cores)), _core_mistakes, "lscpu",
+    ),
+    MachineQuestion(
+        "pus", "How many PUs (hardware threads), all together?",
+        lambda machine, _: _number(len(machine.pus)), _pu_mistakes, "lscpu",
     ),
     MachineQuestion(
         "node_pus", "Which PUs does NUMA node {pus_of_node} have?",
@@ -308,7 +280,7 @@ QUESTIONS: tuple[MachineQuestion, ...] = (
     ),
     MachineQuestion(
         "largest_node", "Which NUMA node has the most memory?",
-        _largest_node, _largest_mistakes, "numactl -H",
+        lambda machine, _: machine.largest, _largest_mistakes, "numactl -H",
     ),
 )  # fmt: skip
 KEYS = tuple(question.key for question in QUESTIONS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -28,7 +29,7 @@ from numalab.explore.experiment import (
     runs_each,
     thread_counts,
 )
-from numalab.explore.explore_plot import SIDESTEP, STYLES, draw_bars
+from numalab.explore.explore_plot import SIDESTEP, STYLES, draw_bars, draw_legend
 from numalab.explore.intervals import MedianInterval, PairedComparison, compare, median_interval
 from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import (
@@ -49,6 +50,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console
     from rich.table import Table
+
+# Returns what was measured with a number of threads, a placement and a first touch; None: nothing.
+Value = Callable[[int, str, str], MedianInterval | None]
+# What was measured, by position on the x axis: that of the number of threads among all of them.
+Curve = Mapping[int, MedianInterval]
 
 STREAM_KERNELS = (COPY, TRIAD)
 PLACEMENTS: Mapping[str, Mapping[str, str]] = {
@@ -207,13 +213,20 @@ def _thread_counts(configurations: Sequence[Configuration]) -> list[int]:
     return sorted({int(one.key["threads"]) for one in configurations})
 
 
+def _rates(
+    measurements: Measurements, kernel: str, threads: int, placement: str, first_touch: str
+) -> dict[int, float]:
+    """Return the rates of a kernel in GB/s by round."""
+    return measurements.rates_gb_s(
+        kernel, threads=threads, placement=placement, first_touch=first_touch
+    )
+
+
 def rate(
     measurements: Measurements, kernel: str, threads: int, placement: str, first_touch: str
 ) -> MedianInterval | None:
     """Return the rate of a kernel in GB/s; None where nothing was measured."""
-    rates = measurements.rates_gb_s(
-        kernel, threads=threads, placement=placement, first_touch=first_touch
-    ).values()
+    rates = _rates(measurements, kernel, threads, placement, first_touch).values()
     return median_interval(list(rates)) if rates else None
 
 
@@ -226,12 +239,7 @@ def compare_rates(
 ) -> PairedComparison | None:
     """Compare the rates of two pairs of placement and first touch, first over second, by round;
     None where no round has both."""
-    both = [
-        measurements.rates_gb_s(
-            kernel, threads=threads, placement=placement, first_touch=first_touch
-        )
-        for placement, first_touch in (first, second)
-    ]
+    both = (_rates(measurements, kernel, threads, *pair) for pair in (first, second))
     return compare(*both)
 
 
@@ -426,27 +434,22 @@ def _not_compact(measurements: Measurements) -> list[str]:
 
 def _landmark_sentences(measurements: Measurements, kernel: str, threads: int) -> list[str]:
     """Return sentences that compare scatter with compact, and first touches under scatter."""
-    moved = [
+    moved = (
+        ((COMPACT, ALL_THREADS), "scatter moved {} times compact's bytes per second"),
         (
-            compare_rates(
-                measurements, kernel, threads, (SCATTER, ALL_THREADS), (COMPACT, ALL_THREADS)
-            ),
-            "scatter moved {} times compact's bytes per second",
-        ),
-        (
-            compare_rates(
-                measurements, kernel, threads, (SCATTER, ALL_THREADS), (SCATTER, MAIN_THREAD)
-            ),
+            (SCATTER, MAIN_THREAD),
             "under scatter arrays initialised by all moved {} times the bytes per second of those "
             "initialised by one",
         ),
-    ]
-    return [
-        f"With {count(threads, 'thread')}, {kernel}: "
-        f"{words.format(ratio_words(comparison.ratio.median))} ({_decided(comparison)}."
-        for comparison, words in moved
-        if comparison
-    ]
+    )
+    sentences = []
+    for other, words in moved:
+        comparison = compare_rates(measurements, kernel, threads, (SCATTER, ALL_THREADS), other)
+        if comparison:
+            said = words.format(ratio_words(comparison.ratio.median))
+            where = f"With {count(threads, 'thread')}, {kernel}"
+            sentences.append(f"{where}: {said} ({_decided(comparison)}.")
+    return sentences
 
 
 def _decided(comparison: PairedComparison) -> str:
@@ -611,20 +614,35 @@ def _byte_note(measurements: Measurements, what: Streams) -> list[str]:
 def _rate_table(measurements: Measurements, kernel: str) -> Table:
     from rich.markup import escape
 
-    table = plain_table()
+    table = _placement_table(
+        measured_thread_counts(measurements),
+        partial(rate, measurements, kernel),
+        interval_words,
+    )
     table.title, table.title_justify, table.title_style = escape(f"{kernel} [GB/s]"), "left", "bold"
+    return table
+
+
+def _share_table(pages: Pages) -> Table:
+    return _placement_table(pages.threads, pages.share, share_words)
+
+
+def _placement_table(
+    threads: Sequence[int], value: Value, words: Callable[[MedianInterval], str]
+) -> Table:
+    """Return a table with a row for each number of threads and first touch, and a column for each
+    placement. words: formats what was measured."""
+    table = plain_table()
     table.add_column("threads", justify="right")
     table.add_column("first touch", no_wrap=True)
     for placement in PLACEMENTS:
         table.add_column(placement, no_wrap=True)
-    for threads in measured_thread_counts(measurements):
+    for number in threads:
         for touch in FIRST_TOUCHES:
-            rates = [
-                rate(measurements, kernel, threads, placement, touch) for placement in PLACEMENTS
-            ]
-            cells = [interval_words(one) if one else "" for one in rates]
+            values = [value(number, placement, touch) for placement in PLACEMENTS]
+            cells = [words(one) if one else "" for one in values]
             if any(cells):
-                table.add_row(str(threads), TOUCH_WORDS[touch], *cells)
+                table.add_row(str(number), TOUCH_WORDS[touch], *cells)
     return table
 
 
@@ -651,25 +669,10 @@ def _ratio_table(measurements: Measurements) -> Table:
     return table
 
 
-def _share_table(pages: Pages) -> Table:
-    table = plain_table()
-    table.add_column("threads", justify="right")
-    table.add_column("first touch", no_wrap=True)
-    for placement in PLACEMENTS:
-        table.add_column(placement, no_wrap=True)
-    for threads in pages.threads:
-        for touch in FIRST_TOUCHES:
-            shares = [pages.share(threads, placement, touch) for placement in PLACEMENTS]
-            cells = [share_words(share) if share else "" for share in shares]
-            if any(cells):
-                table.add_row(str(threads), TOUCH_WORDS[touch], *cells)
-    return table
-
-
 def rate_pictures(measurements: Measurements) -> list[str]:
     """Return copy's rates as lines of characters, a picture for each first touch, on one scale."""
     threads = measured_thread_counts(measurements)
-    curves = _curves(threads, lambda *key: rate(measurements, COPY, *key))
+    curves = _curves(threads, partial(rate, measurements, COPY))
     medians = [
         interval.median
         for by_placement in curves.values()
@@ -690,32 +693,22 @@ def page_pictures(pages: Pages) -> list[str]:
     return _pictures(f"local pages over threads, {pages.where}", curves, pages.threads, axis)
 
 
-def _curves(
-    threads: Sequence[int], value: Callable[[int, str, str], MedianInterval | None]
-) -> dict[str, dict[str, dict[int, MedianInterval]]]:
-    """Return the curves to plot: by first touch and placement, the measured values by their
-    position on the x axis, which is that of the number of threads in `threads`.
-
-    Args:
-        value: returns what was measured with a number of threads, a placement and a first touch;
-            None: nothing.
-    """
+def _curves(threads: Sequence[int], value: Value) -> dict[str, dict[str, Curve]]:
+    """Return the curves to plot, by first touch and placement."""
     return {
-        touch: {
-            placement: {
-                place: interval
-                for place, number in enumerate(threads)
-                if (interval := value(number, placement, touch))
-            }
-            for placement in PLACEMENTS
-        }
+        touch: {placement: _curve(threads, value, placement, touch) for placement in PLACEMENTS}
         for touch in FIRST_TOUCHES
     }
 
 
+def _curve(threads: Sequence[int], value: Value, placement: str, touch: str) -> Curve:
+    measured = ((place, value(number, placement, touch)) for place, number in enumerate(threads))
+    return {place: interval for place, interval in measured if interval}
+
+
 def _pictures(
     title: str,
-    intervals: Mapping[str, Mapping[str, Mapping[int, MedianInterval]]],
+    intervals: Mapping[str, Mapping[str, Curve]],
     threads: Sequence[int],
     axis: Axis,
 ) -> list[str]:
@@ -761,13 +754,9 @@ def draw_streams(figure: Figure, measurements: Measurements) -> None:
     for column, touch in enumerate(FIRST_TOUCHES):
         grid[0][column].set_title(TOUCH_TITLES[touch], fontsize=13)
         for row, kernel in enumerate(STREAM_KERNELS):
-
-            def rates(number: int, placement: str, kernel: str = kernel, touch: str = touch) -> (
-                MedianInterval | None
-            ):  # fmt: skip
-                return rate(measurements, kernel, number, placement, touch)
-
-            _draw_by_placement(grid[row][column], threads, rates)
+            _draw_by_placement(
+                grid[row][column], threads, partial(rate, measurements, kernel), touch
+            )
         if pages:
             _draw_pages(grid[-1][column], pages, touch)
         grid[-1][column].set_xlabel("threads")
@@ -776,7 +765,7 @@ def draw_streams(figure: Figure, measurements: Measurements) -> None:
         grid[row][0].set_ylabel(f"{kernel} [GB/s]")
     if pages:
         grid[-1][0].set_ylabel("local pages")
-    _legend(figure, grid[0][0])
+    draw_legend(figure, grid[0][0])
 
 
 def pages_figure(
@@ -799,7 +788,7 @@ def pages_figure(
             axes.set_xlabel("threads")
             _draw_pages(axes, pages, touch)
         grid[0][0].set_ylabel("local pages")
-        _legend(figure, grid[0][0])
+        draw_legend(figure, grid[0][0])
     return figure
 
 
@@ -812,34 +801,20 @@ def _pages_title(pages: Pages) -> str:
 
 
 def _draw_pages(axes: Axes, pages: Pages, touch: str) -> None:
-    _draw_by_placement(
-        axes, pages.threads, lambda number, placement: pages.share(number, placement, touch)
-    )  # fmt: skip
+    _draw_by_placement(axes, pages.threads, pages.share, touch)
     axes.set_ylim(-SHARE_MARGIN, 1 + SHARE_MARGIN)
     axes.set_yticks([0, 0.5, 1])
 
 
-def _draw_by_placement(
-    axes: Axes, threads: Sequence[int], value: Callable[[int, str], MedianInterval | None]
-) -> None:
+def _draw_by_placement(axes: Axes, threads: Sequence[int], value: Value, touch: str) -> None:
     for index, placement in enumerate(PLACEMENTS):
         colour, marker = STYLES[index]
         step = SIDESTEP * (index - (len(PLACEMENTS) - 1) / 2)
-        pairs = [
-            (place + step, interval)
-            for place, number in enumerate(threads)
-            if (interval := value(number, placement))
-        ]
+        curve = _curve(threads, value, placement, touch)
+        intervals = {place + step: interval for place, interval in curve.items()}
         draw_bars(
-            axes, [x for x, _ in pairs], [interval for _, interval in pairs], color=colour,
-            marker=marker, label=placement, linewidth=1.2,
+            axes, intervals, color=colour, marker=marker, label=placement, linewidth=1.2,
             markersize=MARKER_PT if len(threads) <= FEW_PLACES else SMALL_MARKER_PT,
         )  # fmt: skip
     axes.set_xticks(range(len(threads)), [str(number) for number in threads])
     axes.set_xlim(-0.5, len(threads) - 0.5)
-
-
-def _legend(figure: Figure, axes: Axes) -> None:
-    handles, labels = axes.get_legend_handles_labels()
-    if labels:
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))

@@ -51,6 +51,10 @@ PART = 1.2  # "the two part" where small pages take more than this many times as
 FAR = 4  # times the TLB's reach; where the two part only beyond, there is another reason
 ENOUGH_SHARE = 0.9  # the share of a table on huge pages from which the table counts
 CACHE_LINE_BYTES = 64
+_RATIO_NOTE = (
+    " Ratio: small over huge pages in one round, interval of its median; * survives repetition: 1 "
+    "is outside. ? too few rounds for 95 %."
+)
 HEADROOM = 1.45  # the axis's height over the curves', for the names of caches and reaches
 
 
@@ -115,11 +119,9 @@ class TableSizes(Experiment):
         return table_configurations(self, node["huge_page_mode"] not in (None, "never"))
 
     def size_text(self, measurements: Measurements) -> str:
-        del measurements
         return f"one thread; best of {self.repetitions} repetitions, {self.steps:,} steps at once"
 
     def title_text(self, measurements: Measurements) -> str:
-        del measurements
         return ", one thread"
 
     def sentences(self, measurements: Measurements) -> list[str]:
@@ -128,11 +130,14 @@ class TableSizes(Experiment):
     def show(self, measurements: Measurements, console: Console) -> None:
         from rich.text import Text
 
-        tables, notes = table_tables(measurements, self), table_notes(measurements)
-        for table, note in zip(tables, notes, strict=True):
+        ratio = _RATIO_NOTE if mode_sentence(measurements.node["huge_page_mode"]) is None else ""
+        for kernel, note in (
+            (CHASE, f"per dependent load: one line in each small page, random cycle.{ratio}"),
+            (UPDATE, "per independent update, at random places."),
+        ):
             console.print()
-            console.print(table)
-            console.print(Text(note, "dim"))
+            console.print(_table(measurements, self, kernel))
+            console.print(Text(f"Nanoseconds {note}", "dim"))
         console.print(Text(interval_note(measurements.runs_each), "dim"))
         console.print()
         for line in table_picture(measurements, self):
@@ -228,11 +233,31 @@ def divergence_bytes(sizes: Sequence[Size]) -> int | None:
     return parting
 
 
+def page_sizes(measurements: Measurements) -> tuple[int, int]:
+    """Return the sizes of small and huge pages in bytes."""
+    description = measurements.description
+    return int(description["page_bytes"]), int(description["huge_page_bytes"])
+
+
 def page_reaches(measurements: Measurements) -> list[Reach]:
     """Return the reach of each level of the TLB for both kinds of pages, as cpuid reports it; empty
     where it does not."""
-    pages = [int(measurements.description[key]) for key in ("page_bytes", "huge_page_bytes")]
+    pages = page_sizes(measurements)
     return [reach for page in pages for reach in tlb_reaches(measurements.description, page)]
+
+
+def small_page_reach(measurements: Measurements) -> Reach | None:
+    """Return the reach of the TLB's last level for small pages; None where cpuid reports none."""
+    return tlb_reach(measurements.description, page_sizes(measurements)[0])
+
+
+def _caches(measurements: Measurements) -> list[tuple[str, int]]:
+    """Return the level and the size in bytes of each data cache."""
+    return [
+        (cache["level"], cache["bytes_each"])
+        for cache in measurements.node["caches"]
+        if "i" not in cache["level"]
+    ]
 
 
 def line_knees(measurements: Measurements) -> list[tuple[str, int]]:
@@ -242,18 +267,13 @@ def line_knees(measurements: Measurements) -> list[tuple[str, int]]:
     The chase uses one line per small page, so it slows down there, on both kinds of pages alike.
     """
     lines = measurements.description["page_bytes"] // CACHE_LINE_BYTES
-    return [
-        (cache["level"], lines * cache["bytes_each"])
-        for cache in measurements.node["caches"]
-        if "i" not in cache["level"]
-    ]
+    return [(level, lines * size_bytes) for level, size_bytes in _caches(measurements)]
 
 
 def page_names(measurements: Measurements) -> tuple[str, str]:
     """Return the sizes of small and huge pages in words: 4 KiB and 2 MiB on most machines."""
-    return bytes_words(measurements.description["page_bytes"]), bytes_words(
-        measurements.description["huge_page_bytes"]
-    )
+    small, huge = map(bytes_words, page_sizes(measurements))
+    return small, huge
 
 
 def mode_sentence(mode: str | None) -> str | None:
@@ -289,10 +309,9 @@ def table_sentences(measurements: Measurements, what: TableSizes) -> list[str]:
             "): memory is fragmented or short. Those rows do not count."
         )
     small, huge = page_names(measurements)
-    reach = tlb_reach(measurements.description, int(measurements.description["page_bytes"]))
     sentences.append(f"Dependent loads: {_parting_words(chased, small, huge, 'a load')}")
     sentences += filter(
-        None, (_where_it_lies(chased, measurements, reach), _cost(chased, measurements))
+        None, (_where_it_lies(chased, small_page_reach(measurements)), _cost(chased, measurements))
     )
     sentences.append(f"Independent updates: {_parting_words(updated, small, huge, 'an update')}")
     later = _hidden(chased, updated)
@@ -340,9 +359,7 @@ def _parting_words(sizes: Sequence[Size], small: str, huge: str, step: str) -> s
     return f"from {bytes_words(parting)} on the two part: {more}. {at_the_end}"
 
 
-def _where_it_lies(
-    sizes: Sequence[Size], measurements: Measurements, reach: Reach | None
-) -> str | None:
+def _where_it_lies(sizes: Sequence[Size], reach: Reach | None) -> str | None:
     """Return sentences that compare the size from which on the kinds of pages diverge with the
     reach of small pages by cpuid; None where that is unknown, tables are too small, or rounds too
     few."""
@@ -382,11 +399,7 @@ def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
     if not both:
         return None
     size, small, huge = both[-1]
-    page_bytes, huge_page_bytes = (
-        measurements.description["page_bytes"],
-        measurements.description["huge_page_bytes"],
-    )
-    entries = [walked_bytes(size.table_bytes, page) for page in (page_bytes, huge_page_bytes)]
+    entries = [walked_bytes(size.table_bytes, page) for page in page_sizes(measurements)]
     return (
         f"There a load takes {three_digits(small.median - huge.median)} ns longer on small pages. "
         f"Their walks end in {bytes_words(entries[0])} of page table, one entry per page, and "
@@ -451,11 +464,6 @@ def _faults(measurements: Measurements) -> list[str]:
 # ---- tables and text plot ------------------------------------------------------------------
 
 
-def table_tables(measurements: Measurements, what: TableSizes) -> list[Table]:
-    """Return the tables of the dependent and of the independent kernel."""
-    return [_table(measurements, what, kernel) for kernel in (CHASE, UPDATE)]
-
-
 def _table(measurements: Measurements, what: TableSizes, kernel: str) -> Table:
     from rich.markup import escape
 
@@ -480,34 +488,22 @@ def _table(measurements: Measurements, what: TableSizes, kernel: str) -> Table:
     return table
 
 
-def table_notes(measurements: Measurements) -> list[str]:
-    """Return a note on the steps of each table of table_tables."""
-    ratio = (
-        " Ratio: small over huge pages in one round, interval of its median; * survives "
-        "repetition: 1 is outside. ? too few rounds for 95 %."
-        if mode_sentence(measurements.node["huge_page_mode"]) is None
-        else ""
-    )
-    return [
-        f"Nanoseconds per dependent load: one line in each small page, random cycle.{ratio}",
-        "Nanoseconds per independent update, at random places.",
-    ]
+def _medians(intervals: Sequence[MedianInterval | None]) -> dict[int, float]:
+    """Return the medians of the intervals that are known, by their index."""
+    return {index: one.median for index, one in enumerate(intervals) if one}
 
 
 def table_picture(measurements: Measurements, what: TableSizes) -> list[str]:
     """Return the dependent kernel's times as lines of characters; empty: nothing was measured."""
     sizes = measured_sizes(measurements, what, CHASE)
     small, huge = page_names(measurements)
-    series = [
-        PlotSeries(mark, f"{name} pages", {place: interval.median for place, interval in values})
-        for mark, name, values in (
-            ("o", small, [(i, size.small) for i, size in enumerate(sizes) if size.small]),
-            ("x", huge, [(i, size.huge) for i, size in enumerate(sizes) if size.huge]),
-        )
-        if values
-    ]
+    curves = (
+        PlotSeries("o", f"{small} pages", _medians([size.small for size in sizes])),
+        PlotSeries("x", f"{huge} pages", _medians([size.huge for size in sizes])),
+    )
+    series = [curve for curve in curves if curve.values]
     marks: dict[int, str] = {}
-    reach = tlb_reach(measurements.description, int(measurements.description["page_bytes"]))
+    reach = small_page_reach(measurements)
     at = [("TLB", reach.reach_bytes)] if reach else []
     for word, size_bytes in [*line_knees(measurements), *at]:
         for place, size in enumerate(sizes):
@@ -526,15 +522,6 @@ def table_picture(measurements: Measurements, what: TableSizes) -> list[str]:
 
 
 # ---- picture -----------------------------------------------------------------------------
-
-
-def _caches(measurements: Measurements) -> list[tuple[str, int]]:
-    """Return the level and the size in bytes of each data cache."""
-    return [
-        (cache["level"], cache["bytes_each"])
-        for cache in measurements.node["caches"]
-        if "i" not in cache["level"]
-    ]
 
 
 def _mark(axes: Axes, position_bytes: int, words: str, colour: str, row: int) -> None:
@@ -557,24 +544,19 @@ def draw_sizes(figure: Figure, measurements: Measurements, what: TableSizes) -> 
         2 if with_huge else 1, 2, sharex=True, sharey="row", squeeze=False,
         gridspec_kw={"height_ratios": [3, 2]} if with_huge else None,
     )  # fmt: skip
-    knees = line_knees(measurements)
-    columns = (
-        (CHASE, "dependent: a load brings the next address\n(a cache: a line per page)", knees),
-        (
-            UPDATE,
-            "independent: many updates at once\n(a cache: the whole table)",
-            _caches(measurements),
-        ),
-    )
+    chased = "dependent: a load brings the next address\n(a cache: a line per page)"
+    updated = "independent: many updates at once\n(a cache: the whole table)"
+    columns = ((CHASE, chased, line_knees), (UPDATE, updated, _caches))
     for column, (kernel, title, caches) in enumerate(columns):
         times, last = rows[0][column], rows[-1][column]
         sizes = measured_sizes(measurements, what, kernel)
         _draw_curves(times, sizes, small, huge)
         times.set_title(title, fontsize=13)
         marked = [
-            (size_bytes, f"{level} {bytes_words(size_bytes)}", GREY) for level, size_bytes in caches
+            (size_bytes, f"{level} {bytes_words(size_bytes)}", GREY)
+            for level, size_bytes in caches(measurements)
         ]
-        reach = tlb_reach(measurements.description, int(measurements.description["page_bytes"]))
+        reach = small_page_reach(measurements)
         if reach:
             marked.append((reach.reach_bytes, f"TLB {bytes_words(reach.reach_bytes)}", BLUE))
         within = [one for one in marked if what.smallest_bytes < one[0] < what.largest_bytes]
@@ -599,14 +581,12 @@ def _draw_curves(times: Axes, sizes: Sequence[Size], small: str, huge: str) -> N
     for pages, words, (colour, marker), step in zip(
         ("small", "huge"), (small, huge), STYLES[:2], (-SIDESTEP / 4, SIDESTEP / 4), strict=True
     ):
-        pairs = [
-            (size.table_bytes, interval) for size in sizes
+        intervals = {
+            size.table_bytes * 2**step: interval
+            for size in sizes
             if (interval := size.small if pages == "small" else size.huge)
-        ]  # fmt: skip
-        draw_bars(
-            times, [size * 2**step for size, _ in pairs], [interval for _, interval in pairs],
-            color=colour, marker=marker, label=f"{words} pages",
-        )  # fmt: skip
+        }
+        draw_bars(times, intervals, color=colour, marker=marker, label=f"{words} pages")
     times.set_xscale("log", base=2)
     times.set_yscale("log")
 
@@ -614,11 +594,8 @@ def _draw_curves(times: Axes, sizes: Sequence[Size], small: str, huge: str) -> N
 def _draw_ratio(axes: Axes, sizes: Sequence[Size]) -> None:
     from matplotlib.ticker import FuncFormatter
 
-    pairs = [(size.table_bytes, size.ratio.ratio) for size in sizes if size.ratio]
-    draw_bars(
-        axes, [size for size, _ in pairs], [ratio for _, ratio in pairs],
-        color="black", marker="D", markersize=6,
-    )  # fmt: skip
+    ratios = {float(size.table_bytes): size.ratio.ratio for size in sizes if size.ratio}
+    draw_bars(axes, ratios, color="black", marker="D", markersize=6)
     axes.axhline(1, color=GREY, linewidth=1.5, linestyle="--")
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

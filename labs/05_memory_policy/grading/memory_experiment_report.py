@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
 from memory_experiment import (
     HEALED,
@@ -18,14 +17,13 @@ from memory_experiment import (
     VirtualPair,
     VirtualPairs,
 )
+from rich.console import Console
+from rich.text import Text
 
 from numalab import words
 from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import three_digits
 from numalab.terminal import matrix_tables, plain_table
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SINGLE_NUMA_NODE = (
     "This computer has one NUMA node: near is all there is, and interleaving over it changes "
@@ -48,8 +46,6 @@ def _rate(pair: VirtualPair) -> str:
 
 
 def _print_matrix(console: Console, title: str, cells: Mapping[tuple[int, int], str]) -> None:
-    from rich.text import Text
-
     console.print()
     console.print(Text(title, "bold"))
     for table in matrix_tables(cells):
@@ -58,8 +54,6 @@ def _print_matrix(console: Console, title: str, cells: Mapping[tuple[int, int], 
 
 def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
     """Print a matrix of the shares of pages placed as requested, and, if modelled, one of GB/s."""
-    from rich.text import Text
-
     def cells(cell: Callable[[VirtualPair], str]) -> dict[tuple[int, int], str]:
         return {(pair.threads_on, pair.memory_on): cell(pair) for pair in pairs.pairs}
 
@@ -86,8 +80,6 @@ def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
 def show_copies(copies: Copies, is_timed: bool, console: Console) -> None:
     """Print a matrix of GB/s copied; without times (is_timed), one of the shares of pages placed as
     requested."""
-    from rich.text import Text
-
     def cell(copy: Copy) -> str:
         if not is_timed:
             return _share(copy.share)
@@ -103,8 +95,6 @@ def show_copies(copies: Copies, is_timed: bool, console: Console) -> None:
 
 
 def show_jobs(jobs: Sequence[JobRates], console: Console) -> None:
-    from rich.text import Text
-
     console.print()
     console.print(Text("At the same time: triad [GB/s], of each job or team", "bold"))
     table = plain_table()
@@ -131,8 +121,6 @@ def show_jobs(jobs: Sequence[JobRates], console: Console) -> None:
 
 
 def show_products(products: Products | str, has_single_node: bool, console: Console) -> None:
-    from rich.text import Text
-
     console.print()
     if isinstance(products, str):
         console.print(Text(products))
@@ -163,8 +151,6 @@ def show_products(products: Products | str, has_single_node: bool, console: Cons
 
 
 def show_healing(healing: Healing, console: Console) -> None:
-    from rich.text import Text
-
     on, off = healing.balanced, healing.unbalanced
     console.print(
         Text(f"{healing.machine}: pages on the NUMA node of the thread that uses them [%]", "bold")

@@ -63,32 +63,15 @@ _SWAPPED = "in trans_table a row is left and a column taken up"
 _OWN_TIME = "that is where it spent most time, and no transition"
 
 
-def _left_khz(recording: Recording) -> float:
-    return recording.most_often[0]
-
-
-def _entered_khz(recording: Recording) -> float:
-    return recording.most_often[1]
-
-
 def _longest(recording: Recording) -> float:
     return max(recording.ticks, key=lambda khz: recording.ticks[khz])
 
 
-def _left_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
-    yield recording.most_often[1], _SWAPPED
-    yield recording.most_often[0] / 1000, "the table is in kHz, and so is the answer"
+def _end_mistakes(recording: Recording, end: int) -> Iterator[tuple[float, str]]:
+    """Yield the mistakes on the most frequent transition. end: 0: what was left; 1: taken up."""
+    yield recording.most_often[1 - end], _SWAPPED
+    yield recording.most_often[end] / 1000, "the table is in kHz, and so is the answer"
     yield _longest(recording), _OWN_TIME
-
-
-def _entered_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
-    yield recording.most_often[0], _SWAPPED
-    yield recording.most_often[1] / 1000, "the table is in kHz, and so is the answer"
-    yield _longest(recording), _OWN_TIME
-
-
-def _total(recording: Recording) -> float:
-    return recording.total
 
 
 def _total_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
@@ -165,15 +148,17 @@ def _time_mistakes(recording: Recording) -> Iterator[tuple[float, str]]:
 QUESTIONS = (
     GovernorQuestion(
         "most_from_khz", "the most frequent transition: the frequency that was left, in kHz",
-        _left_khz, _left_mistakes, f"{POLICY}/stats/trans_table",
+        lambda recording: recording.most_often[0], lambda recording: _end_mistakes(recording, 0),
+        f"{POLICY}/stats/trans_table",
     ),
     GovernorQuestion(
         "most_to_khz", "and the frequency that was taken up, in kHz",
-        _entered_khz, _entered_mistakes, f"{POLICY}/stats/trans_table",
+        lambda recording: recording.most_often[1], lambda recording: _end_mistakes(recording, 1),
+        f"{POLICY}/stats/trans_table",
     ),
     GovernorQuestion(
         "transitions", "all transitions, whatever they were",
-        _total, _total_mistakes, f"{POLICY}/stats/trans_table",
+        lambda recording: recording.total, _total_mistakes, f"{POLICY}/stats/trans_table",
     ),
     GovernorQuestion(
         "average_mhz", "the average frequency over the time of the recording, in MHz",

@@ -130,12 +130,8 @@ def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> st
 # ---- paths and slots ---------------------------------------------------------------------------
 
 
-def _port_link(width: int, name: str) -> Link:
-    return Link(next(lane for lane in LANES if lane.name == name), width)
-
-
-def _slot_of(width: int, name: str) -> Link:
-    return Link(next(lane for lane in SLOT_LANES if lane.name == name), width)
+def _link(width: int, name: str) -> Link:
+    return Link(next(lane for lane in (*LANES, *SLOT_LANES) if lane.name == name), width)
 
 
 def _tells_mistakes_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
@@ -163,29 +159,24 @@ def _paths() -> tuple[tuple[Link, Link, Link], ...]:
     )
 
 
-_PORTS = (
-    _port_link(4, "QDR"),
-    _port_link(4, "FDR"),
-    _port_link(4, "EDR"),
-    _port_link(4, "HDR"),
-    _port_link(4, "NDR"),
-)
+_PORTS = tuple(_link(4, name) for name in ("QDR", "FDR", "EDR", "HDR", "NDR"))
 # Ports with slots that are slower, and a few with slots that are faster: either may be the limit.
 _ALL_SLOTS = tuple(
     (port, Link(lane, width)) for port in _PORTS for lane in SLOT_LANES for width in SLOT_WIDTHS
 )
 _SLOTS = (
     *(pair for pair in _ALL_SLOTS if pair[1].data_gbit_s < pair[0].data_gbit_s),
-    (_port_link(4, "QDR"), _slot_of(8, "Gen3")),
-    (_port_link(4, "FDR"), _slot_of(16, "Gen3")),
-    (_port_link(4, "EDR"), _slot_of(16, "Gen3")),
-    (_port_link(4, "EDR"), _slot_of(8, "Gen4")),
-    (_port_link(4, "HDR"), _slot_of(16, "Gen4")),
+    (_link(4, "QDR"), _link(8, "Gen3")),
+    (_link(4, "FDR"), _link(16, "Gen3")),
+    (_link(4, "EDR"), _link(16, "Gen3")),
+    (_link(4, "EDR"), _link(8, "Gen4")),
+    (_link(4, "HDR"), _link(16, "Gen4")),
 )
 
 # ---- one link ----------------------------------------------------------------------------------
 
 _SIGNAL = "that is what its lanes signal, code and all; asked is the data"
+_SIGNAL_RATE = "that is at the signalling rate; data is slower"
 _OTHER_CODE = "that is with the code of another generation"
 _BOTH = "that is both ways together; asked is one"
 _BYTES = "that is in gigabytes; asked are gigabits"
@@ -237,7 +228,7 @@ def _message_ms(drawn: DrawnLinks) -> Fraction:
 def _message_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
     correct = _message_ms(drawn)
     yield correct * _MB / _MIB, "that is of as many MB of 10^6 bytes; a MiB has 2^20"
-    yield correct * drawn.message.lane.efficiency, "that is at the signalling rate; data is slower"
+    yield correct * drawn.message.lane.efficiency, _SIGNAL_RATE
     yield correct / 2, "that is at the rate of both ways; a message takes one"
     yield correct / _BITS, "bytes are not bits: the rate is in Gbit/s"
     yield correct / 1000, "that is in seconds; asked are milliseconds"
@@ -266,10 +257,7 @@ def _wraparound_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
     yield correct / WORD_BYTES, "the counter does not count bytes, but words of the link"
     yield correct / WORD_BYTES / _BITS, "the counter does not count bits"
     yield correct / 2, "that is of a number with a sign; a counter has none"
-    yield (
-        correct * drawn.wraparound.lane.efficiency,
-        "that is at the signalling rate; data is slower",
-    )
+    yield correct * drawn.wraparound.lane.efficiency, _SIGNAL_RATE
     yield correct / _BITS, "bytes are not bits: the rate is in Gbit/s"
 
 
@@ -288,10 +276,8 @@ def _path_mistakes(drawn: DrawnLinks) -> Iterator[tuple[Fraction, str]]:
     yield oldest.data_gbit_s, "that is the link of the slowest lanes; how many of them has it?"
     yield fewest.data_gbit_s, "that is the link of the fewest lanes; how fast are they?"
     yield 2 * narrowest.data_gbit_s, _BOTH
-    yield (
-        sum((link.data_gbit_s for link in drawn.path), Fraction(0)),
-        ("links one behind the other do not add up"),
-    )
+    together = sum((link.data_gbit_s for link in drawn.path), Fraction(0))
+    yield together, "links one behind the other do not add up"
 
 
 def _slot_gbit_s(drawn: DrawnLinks) -> Fraction:

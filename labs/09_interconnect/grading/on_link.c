@@ -7,10 +7,14 @@
  *
  * ITEMS, on node 1, and RESULT, on node 2: COUNT lengths, int32_t, and all slots, in which an
  * item's numbers come first; deliver has them as the contract says. */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "conventions.h"
 #include "interconnect.h"
@@ -35,11 +39,35 @@ static bool write_items(const char *path, size_t count, const int32_t *lengths,
     return fclose(file) == 0 && is_written;
 }
 
+/* MPI_Abort may end the launcher before it has read why: wait until it has, a second at most. */
+static _Noreturn void abort_job(int code)
+{
+    const struct timespec pause = {.tv_nsec = 1000 * 1000};
+    int unread_bytes = 0;
+    fflush(NULL);
+    for (int pauses = 0; pauses < 1000; pauses++) {
+        if (ioctl(STDERR_FILENO, FIONREAD, &unread_bytes) < 0 || unread_bytes == 0) break;
+        nanosleep(&pause, NULL);
+    }
+    MPI_Abort(MPI_COMM_WORLD, code);
+    exit(code);
+}
+
 static _Noreturn void give_up(const char *doing, const char *path)
 {
     fprintf(stderr, "on_link: %s %s failed\n", doing, path);
-    MPI_Abort(MPI_COMM_WORLD, 3);
-    exit(3);
+    abort_job(3);
+}
+
+/* What MPI itself does about an error of the kernel's, but for the wait. */
+static void tell_error(MPI_Comm *communicator, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    (void)communicator;
+    MPI_Error_string(*code, text, &length);
+    fprintf(stderr, "Fatal error: %s\n", text);
+    abort_job(*code);
 }
 
 /* Where deliver has a number of an item. length: whatever a kernel has left there. */
@@ -65,7 +93,10 @@ static void gather(size_t count, const int32_t *lengths, const int64_t *placed, 
 int main(int argc, char **argv)
 {
     int rank, ranks;
+    MPI_Errhandler handler;
     MPI_Init(&argc, &argv);
+    MPI_Comm_create_errhandler(tell_error, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const size_t count = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;

@@ -24,7 +24,7 @@ from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED
 from numalab.files import write_json
 from numalab.grading.audit import answers, complaints_of, prove, prove_seeds
 from numalab.grading.node_lock import share_node
-from numalab.grading.request import Listener, Request
+from numalab.grading.request import Listener, Request, labs_in_language
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import LANGUAGES, Lab, choose_labs
@@ -80,6 +80,7 @@ def audit(
     check_json_target(json_path)
     machines = named_machines(installation, on)
     labs = choose_labs(load_labs(installation.root), names)
+    labs = labs_in_language(labs, language, bool(names), note)
     listener = Listener(start_progress=progress_line, note=note)
     if seeds is not None:
         if json_path is not None:

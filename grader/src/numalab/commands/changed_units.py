@@ -1,4 +1,5 @@
-"""Which unit tests in C a change can reach: those whose programs are made of a changed file."""
+"""Which unit tests in C a change can reach: those whose programs are made of a changed file; all,
+for a file of the build or one that ninja does not know."""
 
 from __future__ import annotations
 

@@ -6,14 +6,11 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from numalab.commands.reporter import Reporter, waits
-from numalab.commands.shared import (
-    virtual_places,
-)
+from numalab.commands.shared import virtual_places
 from numalab.errors import NumalabError, wrapped
 from numalab.exit_codes import (
     EXIT_FAILED,
@@ -28,9 +25,6 @@ from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import LANGUAGES, choose_labs
 
-if TYPE_CHECKING:  # their modules are imported when a command needs them
-    pass
-
 
 @click.command(hidden=True)
 @click.argument("name", metavar="LAB")
@@ -40,6 +34,7 @@ def measure(installation: Installation, name: str, language: str) -> int:
     """CTest's fixture: grade one kernel and keep the verdict. NUMALAB_SUBMISSION names the
     folder to grade instead of labs/, NUMALAB_QUICK=1 does it quickly."""
     (lab,) = choose_labs(load_labs(installation.root), [name])
+    lab.need_language(language)
     folder = os.environ.get("NUMALAB_SUBMISSION")
     request = Request(
         [lab], language, "submission", Path(folder).resolve() if folder else None,
@@ -62,7 +57,7 @@ def criterion(installation: Installation, name: str, criterion: str, language: s
     path = installation.results_folder(name, language, "submission") / "verdict.json"
     try:
         verdict = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise NumalabError(f"there is no verdict yet ({path}): {error}") from error
     entries = [entry for entry in verdict["criteria"] if entry["name"] == criterion]
     if not entries:

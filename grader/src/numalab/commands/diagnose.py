@@ -107,6 +107,7 @@ def diagnose(installation: Installation, options: _Options) -> int:
     installation.need_solutions("./numalab diagnose")
     whose = options.whose()
     lab = named_lab(installation, options.name, False)[1]
+    lab.need_language(options.language)
     case = make_case(installation, lab, whose, options.language)
     chosen = None if options.answers is None else chosen_by_letters(case, options.answers)
     try:

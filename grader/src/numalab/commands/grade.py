@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from numalab.commands.from_records import show_records
-from numalab.commands.reporter import Reporter, waits
+from numalab.commands.reporter import Reporter, note, waits
 from numalab.commands.shared import (
     check_json_target,
     check_places,
@@ -23,7 +23,7 @@ from numalab.commands.which_lab import named_lab, variant_option
 from numalab.errors import NumalabError, UserError, wrapped
 from numalab.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
 from numalab.grading.node_lock import share_node
-from numalab.grading.request import Graded, Request
+from numalab.grading.request import Graded, Request, labs_in_language
 from numalab.harness.sandbox import NoSandbox, Sandbox, find_sandbox
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
@@ -79,6 +79,7 @@ class _Options:
         variant = "solution" if self.solutions else "handout" if self.handouts else "submission"
         all_labs = load_labs(installation.root)
         labs = list(all_labs.values()) if installation.origin else choose_labs(all_labs, self.names)
+        labs = labs_in_language(labs, self.language, bool(self.names), note)
         submission = self.submission
         if submission is not None:
             submission = _submission_folder(submission, all_labs)

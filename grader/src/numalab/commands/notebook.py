@@ -26,6 +26,7 @@ from numalab.judging.rules import load_labs
 from numalab.labs.declaration import choose_labs
 from numalab.labs.variants import is_variant_name, lab_of_variant
 from numalab.learning.api import find_lab
+from numalab.learning.cell_files import keep_copy
 from numalab.learning.notebook_files import (
     given_notebook,
     labs_with_notebook,
@@ -199,7 +200,8 @@ def _serve(installation: Installation, opened: Path | None, port: int, with_brow
 @click.option(
     "--publish",
     is_flag=True,
-    help="For authors: put your copy into labs/, without outputs, and open nothing.",
+    help="For authors: put your copy into labs/, without outputs, and open nothing. What was there "
+    "is kept beside your copy.",
 )
 @variant_option("Of your variant of the lab.")
 @click.pass_obj
@@ -271,5 +273,10 @@ def _publish(installation: Installation, names: Sequence[str]) -> None:
     for lab in names:
         path, _ = working_copy(installation, lab)
         text = tidied(read_notebook(path), find_lab(lab, installation).handout)
-        write_whole(given_notebook(installation, lab), text)
-        click.echo(f"labs/{lab}/{path.name}: written from your copy, without outputs")
+        given = given_notebook(installation, lab)
+        old = given.read_bytes()
+        if old != text.encode():  # who edited it there, or pulled, has it nowhere else
+            kept = keep_copy(path, old)
+            click.echo(f"What was in it is kept in {installation.shown(kept)}")
+        write_whole(given, text)
+        click.echo(f"{installation.shown(given)}: written from your copy, without outputs")

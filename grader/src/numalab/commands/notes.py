@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
+from numalab.commands.reporter import note
 from numalab.commands.shared import labs_argument, shown_path
 from numalab.errors import UserError, reason_of
 from numalab.files import write_whole
+from numalab.grading.request import labs_in_language
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
 from numalab.labs.declaration import LANGUAGES, Language, choose_labs
@@ -22,9 +24,7 @@ from numalab.words import count
     "--lang",
     "language",
     type=click.Choice(LANGUAGES, case_sensitive=False),
-    default="c",
-    show_default=True,
-    help="Of the code that exam questions show.",
+    help="Of the code that exam questions show. Left out: C, or what the lab has.",
 )
 @click.option(
     "--seed",
@@ -42,7 +42,7 @@ from numalab.words import count
 def notes(
     installation: Installation,
     names: Sequence[str],
-    language: Language,
+    language: Language | None,
     seed: str,
     out: Path | None,
 ) -> None:
@@ -65,6 +65,7 @@ def notes(
     if not seed.isprintable() or not seed.strip() or "`" in seed:
         raise UserError("--seed wants a word, such as --seed autumn-2027")
     labs = choose_labs(load_labs(installation.root), names)
+    labs = labs_in_language(labs, language, bool(names), note)
     folder = installation.build / "notes" if out is None else out.expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ def notes(
             f"{folder} can't be made: {reason_of(error)}; name another --out"
         ) from error
     for lab in labs:
-        material = gather(installation, lab, language, seed.strip())
+        material = gather(installation, lab, language or min(lab.languages), seed.strip())
         path = folder / f"{lab.name}.md"
         try:
             write_whole(path, written(material))

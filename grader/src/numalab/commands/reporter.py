@@ -61,8 +61,8 @@ class Reporter:
     kernels: list[GradedKernel] = field(default_factory=list)
 
     def grade(self) -> Graded:
-        """Grades as the request says, shows each kernel when it is graded, and then what is to
-        be said of all. Raises UserError and NumalabError."""
+        """Grade as the request says, show each kernel when it is graded, and then what is to
+        be said of all. Raises UserError, NumalabError, Interrupted and OSError."""
         listener = Listener(progress_line, note, self._show)
         graded = grade_all(self.installation, self.request, self.places, listener)
         for name in graded.machines:

@@ -75,6 +75,7 @@ def watch(
       ./numalab watch 03 --time            with times
     """
     installation, lab = named_lab(installation, name, is_variant)
+    lab.need_language(language)
     request = Request(
         [lab],
         language or "edited",

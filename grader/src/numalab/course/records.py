@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -78,9 +79,10 @@ class Problem:
 
     Attributes:
         source: where it is, such as an entry's name in a collection, or course.toml.
-        why: sentences; if they begin with "NN_name: ", they are about that lab.
-        student: None if it belongs to no student.
-        is_missing: the problem is that nothing was handed in.
+        why: sentences; if they begin with "NN_name: ", they count as about that lab.
+        student: None if it belongs to no student, or it is not clear to which.
+        is_missing: the collection has no entry of a student who is named in a list, or credited in
+            Classroom 50. False in problems that are read from a gradebook.
     """
 
     source: str
@@ -254,8 +256,14 @@ def parse_intake(data: Any) -> Intake:
 
 
 def parse_attempt(data: Any) -> Attempt:
-    """Make an attempt from what attempt_json returned. Raises BadRecord."""
+    """Make an attempt from what attempt_json returned. Raises BadRecord, also for a time that is
+    none or has no zone."""
     try:
-        return parse_record(Attempt, data, target=parse_target(data["item"]))
+        attempt = parse_record(Attempt, data, target=parse_target(data["item"]))
+        judged_again = () if attempt.rejudged_at == "" else (attempt.rejudged_at,)
+        for time in (attempt.started_at, attempt.ended_at, *judged_again):
+            if datetime.fromisoformat(time).tzinfo is None:
+                raise ValueError(f"{time!r} has no zone")
+        return attempt
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error

@@ -11,7 +11,7 @@ from numalab.errors import NumalabError
 from numalab.installation import Installation
 from numalab.judging.page_rules import local_pages, touched_where_used
 from numalab.judging.verdict import CAUSES, Cause
-from numalab.labs.declaration import KERNEL_FILES, LANGUAGES, Lab, Language
+from numalab.labs.declaration import KERNEL_FILES, Lab, Language
 from numalab.toml_files.tables import Table, read_table
 
 _KEYS = (
@@ -72,7 +72,7 @@ class KnownMistake:
 def _entry(table: Table, lab: Lab, mistakes_folder: Path) -> KnownMistake:
     criteria = [criterion.name for criterion in lab.criteria]
     name = table.text("name")
-    languages = table.choices("languages", LANGUAGES)
+    languages = table.choices("languages", lab.languages)
     may_fail = table.choices("may_fail", criteria, default=())
     local_fails = table.choices("fails", criteria) if table.values.get("fails") else ()
     vm_fails = table.choices("fails_on_machine", criteria, default=())
@@ -122,8 +122,10 @@ def _vm_fails(table: Table, lab: Lab, local_fails: Collection[str]) -> Collectio
 
 
 def read_mistakes(installation: Installation, lab: Lab) -> tuple[KnownMistake, ...]:
-    """Return the mistakes of a lab, in the order of the file. Raises NumalabError where the file is
-    missing or wrong."""
+    """Return the mistakes of a lab, in the order of wrong.toml; none where the lab has no folder of
+    mistakes yet. Raises NumalabError where the file is missing in it, or wrong."""
     mistakes_folder = installation.solution_folder(lab.name) / "wrong"
+    if not mistakes_folder.is_dir():
+        return ()
     top = read_table(mistakes_folder / "wrong.toml", NumalabError, ("submission",))
     return tuple(_entry(table, lab, mistakes_folder) for table in top.tables("submission", _KEYS))

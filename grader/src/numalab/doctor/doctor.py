@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 
 from numalab.doctor.current_load import CurrentLoad
 from numalab.doctor.disturbances import disturbances
-from numalab.doctor.findings import Finding, concerned, timing_concerns
+from numalab.doctor.findings import Finding, FindingLevel, concerned, timing_concerns
 from numalab.doctor.node_facts import NodeFacts
 from numalab.doctor.refused_calls import refused_calls
 from numalab.evidence.kinds import LINK_RUN, WATCHED
@@ -30,30 +31,19 @@ def _topology(node: Json, labs: Sequence[Lab]) -> list[Finding]:
     others = "".join(f"; {clause}" for clause in not_counted(node))
     lost_by_nodes = concerned(labs, lambda lab, c: c.needs_numa_nodes > nodes)
     lost_by_cores = {lab.name: tuple(gradable(node, lab)[1]) for lab in labs} if cores < 2 else {}
-    return [
-        Finding(
-            "NUMA nodes",
-            "good" if nodes > 1 else "note",
-            str(nodes),
-            (
-                "placement shows in residency and in time"
-                if nodes > 1
-                else "first touch shows in the touch map; what needs more NUMA nodes is not "
-                "gradable here"
-            )
-            + others,
-            concerns=lost_by_nodes,
-        ),
-        Finding(
-            "cores",
-            "good" if cores > 1 else "bad",
-            f"{cores} ({count(pus, 'PU')})",
-            "one thread per core"
-            if cores > 1
-            else "with one core there is nothing to share out: most criteria are not gradable",
-            concerns=lost_by_cores,
-        ),
-    ]
+    means = "placement shows in residency and in time"
+    if nodes <= 1:
+        means = (
+            "first touch shows in the touch map; what needs more NUMA nodes is not gradable here"
+        )
+    level: FindingLevel = "good" if nodes > 1 else "note"
+    of_nodes = Finding("NUMA nodes", level, str(nodes), means + others, concerns=lost_by_nodes)
+    means = "one thread per core"
+    if cores <= 1:
+        means = "with one core there is nothing to share out: most criteria are not gradable"
+    level = "good" if cores > 1 else "bad"
+    observed = f"{cores} ({count(pus, 'PU')})"
+    return [of_nodes, Finding("cores", level, observed, means, concerns=lost_by_cores)]
 
 
 MOST_NAMED = 8
@@ -78,28 +68,22 @@ def shell_variables(names: Sequence[str]) -> Finding:
 def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
     """Return the finding on MPI. version: of the MPI library that numalab was built with; empty:
     without any."""
-    concerns = concerned(labs, lambda lab, c: lab.calls_mpi)
+    finding = partial(Finding, "MPI", concerns=concerned(labs, lambda lab, c: lab.calls_mpi))
     if version:
-        return Finding("MPI", "good", version, "the labs on MPI can be graded", concerns=concerns)
-    return Finding(
-        "MPI", "note", "none", "the labs on MPI are not gradable", MPI_REMEDY, concerns=concerns
-    )
+        return finding("good", version, "the labs on MPI can be graded")
+    return finding("note", "none", "the labs on MPI are not gradable", MPI_REMEDY)
 
 
 def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
     """Return the finding on data races. compiler: the clang that builds with ThreadSanitizer and
     numalab's OpenMP runtime; empty: there is none."""
     concerns = concerned(labs, lambda lab, c: reads(c, *WATCHED))
+    finding = partial(Finding, "data races", concerns=concerns)
+    looked_at = "looked at for data races and shared lines"
     if compiler:
-        return Finding(
-            "data races", "good", "ThreadSanitizer",
-            "kernels are looked at for data races and shared lines", concerns=concerns,
-        )  # fmt: skip
-    return Finding(
-        "data races", "note", "no ThreadSanitizer",
-        "kernels are not looked at for data races and shared lines",
-        f"install clang and its compiler-rt, as new as libomp{AND_SET_UP}", concerns=concerns,
-    )  # fmt: skip
+        return finding("good", "ThreadSanitizer", f"kernels are {looked_at}")
+    remedy = f"install clang and its compiler-rt, as new as libomp{AND_SET_UP}"
+    return finding("note", "no ThreadSanitizer", f"kernels are not {looked_at}", remedy)
 
 
 def examine(
@@ -108,60 +92,42 @@ def examine(
     """Return findings on what a machine has and allows, and on what disturbs times, by theme. node:
     what describe_node reports; load: None: it can't be measured."""
     findings = _topology(node, labs)
-    findings.append(
-        Finding(
-            "memory",
-            "good" if node["memory_bytes"] >= 4 * 2**30 else "note",
-            f"{amount(node['memory_bytes'])}, last level cache "
-            f"{amount(node['last_level_cache_bytes'])}",
-            "arrays take at most an eighth of it",
-            concerns=timing_concerns(labs),
-        )
-    )
+    memory, cache = node["memory_bytes"], node["last_level_cache_bytes"]
+    level: FindingLevel = "good" if memory >= 4 * 2**30 else "note"
+    observed = f"{amount(memory)}, last level cache {amount(cache)}"
+    means = "arrays take at most an eighth of it"
+    findings.append(Finding("memory", level, observed, means, concerns=timing_concerns(labs)))
     findings += disturbances(node, facts, load, labs)
     findings += refused_calls(node, labs)
     if not shutil.which("addr2line"):
-        findings.append(
-            Finding("addr2line", "note", "missing", "crashes are reported without a line",
-                    "install the package binutils")
-        )  # fmt: skip
+        means = "crashes are reported without a line"
+        remedy = "install the package binutils"
+        findings.append(Finding("addr2line", "note", "missing", means, remedy))
     return findings
 
 
 def sandbox_finding(sandbox: Sandbox | NoSandbox) -> Finding:
     """Return the finding on whether untrusted kernels can be isolated (grade --sandbox)."""
     if isinstance(sandbox, NoSandbox):
-        return Finding(
-            "sandbox",
-            "note",
-            "none",
-            f"other people's kernels run as you: {sandbox.why}",
-            sandbox.remedy,
-            sandbox.command,
-        )
-    return Finding(
-        "sandbox",
-        "good",
-        "bubblewrap",
-        "other people's kernels can be kept apart (grade --sandbox)",
-    )
+        means = f"other people's kernels run as you: {sandbox.why}"
+        return Finding("sandbox", "note", "none", means, sandbox.remedy, sandbox.command)
+    means = "other people's kernels can be kept apart (grade --sandbox)"
+    return Finding("sandbox", "good", "bubblewrap", means)
 
 
 def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
     """Return the finding on virtual machines. unable: why there can be none; None: there can be;
     kvm: what was observed of KVM; None: it is used."""
     if unable is not None:
-        return Finding(
-            "virtual nodes", "note", "none", f"placement is graded on this node only; {unable}"
-        )
-    return Finding(
-        "virtual nodes",
-        "good",
-        "QEMU, emulated" if kvm else "QEMU with KVM",
-        "placement is graded on the machines of ./numalab machine list too"
-        + (f" (not with KVM: {kvm})" if kvm else "")
-        + ("; to use KVM, have yourself added to the group kvm" if kvm and DENIED in kvm else ""),
-    )
+        means = f"placement is graded on this node only; {unable}"
+        return Finding("virtual nodes", "note", "none", means)
+    means = "placement is graded on the machines of ./numalab machine list too"
+    if not kvm:
+        return Finding("virtual nodes", "good", "QEMU with KVM", means)
+    means += f" (not with KVM: {kvm})"
+    if DENIED in kvm:
+        means += "; to use KVM, have yourself added to the group kvm"
+    return Finding("virtual nodes", "good", "QEMU, emulated", means)
 
 
 def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:

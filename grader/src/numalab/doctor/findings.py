@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from numalab.evidence.kinds import PLACING
-from numalab.evidence.record import Kind
 from numalab.judging.page_rules import local_pages
 from numalab.judging.rules import reads
 from numalab.labs.declaration import Criterion, Lab
@@ -76,16 +75,13 @@ def huge_page_concerns(labs: Iterable[Lab]) -> Concerns:
     return concerned(labs, lambda lab, c: bool(c.needs_huge_page_mode))
 
 
+def is_timed_on_cores(lab: Lab, criterion: Criterion) -> bool:
+    """Tell whether a criterion is judged by times of threads that numalab binds to a core each."""
+    return criterion.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
+
+
 def core_concerns(labs: Iterable[Lab]) -> Concerns:
-    """Return the criteria that are judged by times of threads that numalab binds to a core each."""
-    return concerned(
-        labs, lambda lab, c: c.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
-    )
-
-
-def kind_concerns(labs: Iterable[Lab], kind: Kind[Any]) -> Concerns:
-    """Return the criteria whose rules read a kind of evidence."""
-    return concerned(labs, lambda lab, c: reads(c, kind))
+    return concerned(labs, is_timed_on_cores)
 
 
 def concern_words(concerns: Concerns, labs: Iterable[Lab]) -> str:

@@ -20,6 +20,19 @@ _MOST_STATES = 6  # the most frequencies that a picture shows
 _OWN_RULES = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 _FOLLOWS_LOAD = ("ondemand", "conservative", "schedutil")
 
+_GOVERNORS = {
+    "performance": (
+        "`performance` asks for the highest frequency that is allowed, all the time. Turbo and "
+        "heat may move the clock all the same."
+    ),
+    "powersave": (
+        "`powersave` asks for the lowest frequency that is allowed, all the time: times are "
+        "steady, and longer than the node can do."
+    ),
+    "userspace": (
+        "`userspace` leaves the frequency where a program has put it, until it does again."
+    ),
+}
 NONE = (
     f"This node tells nothing of its clock: there are no policies in /{PU_FOLDER}/cpufreq. On a "
     "virtual machine that is usual: the host decides, and nobody inside sees it. What a governor "
@@ -60,15 +73,10 @@ def _settings(policy: FrequencyPolicy) -> FrequencyPolicy:
 
 
 def _alike(policies: Sequence[FrequencyPolicy]) -> list[list[FrequencyPolicy]]:
-    groups: list[list[FrequencyPolicy]] = []
+    groups: dict[FrequencyPolicy, list[FrequencyPolicy]] = {}
     for policy in policies:
-        for group in groups:
-            if _settings(group[0]) == _settings(policy):
-                group.append(policy)
-                break
-        else:
-            groups.append([policy])
-    return groups
+        groups.setdefault(_settings(policy), []).append(policy)
+    return list(groups.values())
 
 
 def _governor_words(policy: FrequencyPolicy) -> str:
@@ -222,25 +230,16 @@ def _governor_meaning(policy: FrequencyPolicy) -> str:
             f"{own}: `{governor}` is no fixed low clock there. A program that waits often may run "
             "at a lower one."
         )
-    if governor == "performance":
-        return (
-            "`performance` asks for the highest frequency that is allowed, all the time. Turbo and "
-            "heat may move the clock all the same."
-        )
-    if governor == "powersave":
-        return (
-            "`powersave` asks for the lowest frequency that is allowed, all the time: times are "
-            "steady, and longer than the node can do."
-        )
-    if governor == "userspace":
-        return "`userspace` leaves the frequency where a program has put it, until it does again."
     if governor in _FOLLOWS_LOAD:
         return (
             f"`{governor}` follows the load: a program that waits often runs at a lower clock, and "
             "the first repetitions may be slower than the later ones. So warm up, compare in "
             "turns, and say under which governor times were taken."
         )
-    return f"`{governor}` is no governor that the kit knows; the kernel's text says what it does."
+    unknown = (
+        f"`{governor}` is no governor that the kit knows; the kernel's text says what it does."
+    )
+    return _GOVERNORS.get(governor, unknown)
 
 
 def _differences(policies: Sequence[FrequencyPolicy]) -> Iterator[str]:

@@ -89,8 +89,7 @@ class NodeFacts:
         }
 
 
-def _pus(path: Path) -> frozenset[int] | None:
-    text = read_text(path)
+def _pus(text: str | None) -> frozenset[int] | None:
     try:
         return None if text is None else kernel_pus(text)
     except BadList:
@@ -136,19 +135,11 @@ def _is_virtual(root: Path, product: str | None) -> bool | None:
     return None
 
 
-def _allowed(root: Path) -> frozenset[int] | None:
-    text = _field(root, "proc/self/status", "Cpus_allowed_list")
-    try:
-        return None if text is None else kernel_pus(text)
-    except BadList:
-        return None
-
-
 def read_facts(root: Path = Path("/")) -> NodeFacts:
     """Read the facts. root: the folder that holds proc and sys."""
     smt = read_text(root / _PU_FOLDER / "smt/active")
-    isolated = _pus(root / _PU_FOLDER / "isolated")
-    nohz_full = _pus(root / _PU_FOLDER / "nohz_full")
+    isolated = _pus(read_text(root / _PU_FOLDER / "isolated"))
+    nohz_full = _pus(read_text(root / _PU_FOLDER / "nohz_full"))
     if nohz_full is None and isolated is not None:
         nohz_full = frozenset()  # a Linux that can't do it has no such file
     product = _product(root)
@@ -156,7 +147,7 @@ def read_facts(root: Path = Path("/")) -> NodeFacts:
         turbo=_turbo(root),
         defrag=_chosen_word(read_text(root / _DEFRAG)),
         smt={"0": False, "1": True}.get(smt or ""),
-        allowed=_allowed(root),
+        allowed=_pus(_field(root, "proc/self/status", "Cpus_allowed_list")),
         isolated=isolated,
         nohz_full=nohz_full,
         clock_sources=tuple((read_text(root / _CLOCK_SOURCES) or "").split()),

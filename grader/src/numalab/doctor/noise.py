@@ -157,8 +157,8 @@ def margins(replicate: TimedRound, required_ratio: float | None) -> Pair:
     other being what it is compared with; and with both swapped.
 
     required_ratio: the share of the solution's speed that is required (of its time, where a
-    criterion limits that on both sides: then the pair is swapped); None: a speedup
-    (speedup_passes_below_s).
+    criterion limits that on both sides: then the pair is swapped, and the upper limit does not
+    count); None: a speedup (speedup_passes_below_s).
     """
     solution, second = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
 

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from numalab.doctor.doctor_report import STYLES
 from numalab.doctor.findings import FindingLevel
 from numalab.doctor.noise import Forecast, difference, effect_margins, margins
 from numalab.doctor.noise_run import Noise, NotTimed, TimedTogether
@@ -101,7 +102,6 @@ def _not_timed(others: Sequence[NotTimed]) -> list[str]:
 
 
 def show_noise(console: Console, noise: Noise) -> None:
-    styles = {"good": ("ok", "green"), "note": ("note", "yellow"), "bad": ("BAD", "bold red")}
     console.print(Text("Noise of times", style="bold"))
     for line in _summary(noise):
         console.print(Padding(line, (0, 0, 0, 2)))
@@ -120,7 +120,7 @@ def show_noise(console: Console, noise: Noise) -> None:
                 table.add_row("?", name, f"too few to tell: {made}.")
             else:
                 level, words = forecast_in_words(timing, forecast)
-                mark, style = styles[level]
+                mark, style = STYLES[level]
                 table.add_row(Text(mark, style=style), name, f"{words}.")
     console.print(Padding(table, (0, 0, 0, 2)))
     for line in _not_timed(noise.not_timed):

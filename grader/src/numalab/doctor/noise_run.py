@@ -1,5 +1,5 @@
-"""Measure how far two runs of the same program differ on this machine, for each lab, in rounds as a
-grading takes them."""
+"""Measure how far two runs of the same program differ on this machine, in rounds as a grading takes
+them, for the kernels in C that labs compare by time and that can be graded here."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from numalab.doctor.findings import Concerns, Finding, FindingLevel, concerned, kind_concerns
+from numalab.doctor.findings import Concerns, Finding, FindingLevel, concerned
 from numalab.evidence.kinds import TRACE
 from numalab.evidence.record import Json
 from numalab.evidence.refused import refused
 from numalab.judging.correctness_rules import race_free
 from numalab.judging.refusals import LOSSES
-from numalab.judging.rules import judges_answers
+from numalab.judging.rules import judges_answers, reads
 from numalab.labs.declaration import Lab
 
 _PROFILE = "docker run --security-opt seccomp=FILE, podman run likewise, unconfined for no filter"
@@ -41,10 +41,6 @@ def _loss_concerns(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
     return lambda labs: concerned(labs, lambda lab, c: not judges_answers(c) and lost.loses(lab, c))
 
 
-def _nothing(labs: Iterable[Lab]) -> Concerns:
-    return {}
-
-
 CALLS = (
     Call(
         "userfaultfd",
@@ -55,7 +51,7 @@ CALLS = (
         f"Podman's refuse it whatever the capabilities): {_PROFILE}; of the node itself the kernel "
         "needs CONFIG_USERFAULTFD, and before Linux 5.11 sysctl vm.unprivileged_userfaultfd=1",
         "note",
-        lambda labs: kind_concerns(labs, TRACE),
+        lambda labs: concerned(labs, lambda lab, c: reads(c, TRACE)),
     ),
     Call(
         "process_vm_readv",
@@ -63,7 +59,7 @@ CALLS = (
         "results are read through /proc/PID/mem instead, which takes longer and loses nothing",
         "in a container --cap-add SYS_PTRACE, or allow it in the seccomp profile",
         "note",
-        _nothing,
+        lambda labs: {},
     ),
     Call(
         "worker_memory",
@@ -109,7 +105,7 @@ CALLS = (
         "in a Docker container --cap-add SYS_NICE, which opens get_mempolicy, set_mempolicy and "
         "mbind; a kernel without CONFIG_NUMA lacks them",
         "note",
-        _nothing,
+        lambda labs: {},
     ),
     Call(
         "fixed_addresses",

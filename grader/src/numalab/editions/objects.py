@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import NumalabError, UserError
+from numalab.evidence.record import Json
 from numalab.harness.build import build_facts, build_targets, configure
 from numalab.installation import Installation
 from numalab.labs.declaration import Lab
@@ -22,35 +22,21 @@ from numalab.words import StepReport
 LEVELS = ("x86-64", "x86-64-v3")
 
 
-@dataclass(frozen=True)
-class Compiled:
-    """The compilers and the MPI library of the objects, with versions; mpi: empty without MPI."""
-
-    c: str
-    fortran: str
-    mpi: str
-
-
 def make_objects(
-    installation: Installation,
-    labs: Sequence[Lab],
-    target: Path,
-    progress: StepReport,
-    levels: Sequence[str] = LEVELS,
-) -> Compiled:
+    installation: Installation, labs: Sequence[Lab], target: Path, progress: StepReport
+) -> Json:
     """Write the objects of the solutions of labs at each level, target/NN_name/objects/LEVEL/KIND.o
-    (AddLab.cmake has the kinds), and return what compiled them. levels: one at least. Raises
+    (AddLab.cmake has the kinds), and return what compiled them, as build_facts does. Raises
     UserError, also where ThreadSanitizer or the MPI that a lab calls is missing, NumalabError and
     OSError."""
-    compiled = None
-    for level in levels:
+    facts: Json = {}
+    for level in LEVELS:
         with tempfile.TemporaryDirectory(prefix="numalab-edition-") as folder:
             built = Installation(installation.root, "gnu", Path(folder))
             progress(f"configuring for {level}")
             configure(built, f"NUMALAB_KERNEL_ARCHITECTURE={level}")
             facts = build_facts(built)
             _check(labs, facts.get("race_compiler", ""), facts.get("mpi", ""))
-            compiled = Compiled(facts["c_compiler"], facts["fortran_compiler"], facts["mpi"])
             for lab in labs:
                 progress(f"compiling the solution of {lab.name} for {level}")
                 build_targets(built, [f"{lab.name}-solution-objects"])
@@ -58,8 +44,7 @@ def make_objects(
                 objects.mkdir(parents=True)
                 for kind, path in _made(built, lab):
                     _stripped(path, objects / f"{kind}.o")
-    assert compiled is not None
-    return compiled
+    return facts
 
 
 def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:

@@ -46,11 +46,11 @@ def _git(root: Path, *words: str | Path, **more: str) -> str:
     return done.stdout
 
 
-def gone_paths(root: Path, commit: str = "HEAD") -> list[str]:
-    """Return the paths, from the root and sorted, of files that earlier commits added and this one
-    has not; none of _USER_PATHS. Raises NumalabError, as where there is no history."""
-    log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", commit)
-    now = set(_git(root, "ls-tree", "-r", "--name-only", commit).splitlines())
+def gone_paths(root: Path) -> list[str]:
+    """Return the paths, from the root and sorted, of files that earlier commits added and the last
+    one has not; none of _USER_PATHS. Raises NumalabError, as where there is no history."""
+    log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", "HEAD")
+    now = set(_git(root, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
     gone = sorted(set(filter(None, log.splitlines())) - now)
     return [path for path in gone if not any(fnmatch(path, of) for of in _USER_PATHS)]
 
@@ -125,14 +125,8 @@ def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Pa
     for place, given in moved.items():
         entry = _git(root, "ls-files", "--stage", place, **index).split()
         if entry:
-            _git(
-                root,
-                "update-index",
-                "--add",
-                "--cacheinfo",
-                f"{entry[0]},{entry[1]},{given}",
-                **index,
-            )
+            moved_entry = f"{entry[0]},{entry[1]},{given}"
+            _git(root, "update-index", "--add", "--cacheinfo", moved_entry, **index)
             _git(root, "update-index", "--force-remove", place, **index)
     for name, lines in ((UNPACKED, ()), (GONE, gone)):
         (scratch / "file").write_text("".join(f"{path}\n" for path in lines), "utf-8")

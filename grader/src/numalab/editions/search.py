@@ -3,7 +3,8 @@
 A line of a solution has at least SHORTEST characters, in the form of plain_lines, is in any file
 of solutions/NN_name/ (kernels, texts, answers, published figures, wrong submissions, templates),
 and not in the lab's starting code or contract. The bytes of every file are searched, those of
-objects, too. exceptions.toml has the lines that may be elsewhere, with the reasons.
+objects, too. exceptions.toml has the lines that may be elsewhere, with the reasons; a lab may have
+lines of its own in solutions/NN_name/exceptions.toml, which is no part of the solution.
 """
 
 from __future__ import annotations
@@ -71,17 +72,23 @@ def secret_of(root: Path, lab: Lab) -> Secret:
     solution = root / "solutions" / lab.name
     lines: dict[str, str] = {}
     for path in sorted(solution.rglob("*")):
-        for line in plain_lines(path.read_bytes()) if path.is_file() else ():
+        is_searched_for = path.is_file() and path.name != EXCEPTIONS.name
+        for line in plain_lines(path.read_bytes()) if is_searched_for else ():
             if len(line) >= SHORTEST and line not in given:
                 lines.setdefault(line, path.relative_to(solution).as_posix())
     return Secret(lab.name, lines)
 
 
-def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exception_, ...]:
-    """Return the exceptions in a file. Raises NumalabError."""
-    top = read_table(path, NumalabError, ("exception",))
+def read_exceptions(root: Path) -> tuple[Exception_, ...]:
+    """Return the exceptions of numalab and of its labs. root: of an installation. Raises
+    NumalabError."""
+    tops = (
+        read_table(path, NumalabError, ("exception",))
+        for path in (EXCEPTIONS, *sorted(root.glob(f"solutions/*/{EXCEPTIONS.name}")))
+    )
     return tuple(
         Exception_(table.text("reason"), table.texts("files"), frozenset(table.texts("lines")))
+        for top in tops
         for table in top.tables("exception", ("reason", "files", "lines"))
     )
 

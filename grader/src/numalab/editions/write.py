@@ -121,6 +121,14 @@ def _whole(target: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _shorten_hints(tree: Path, secret: Secret, lab: Lab, exceptions: Sequence[Exception_]) -> None:
+    """Shorten a lab's hints, if it has some, as hints_without does. Raises OSError."""
+    file = f"labs/{lab.name}/{GRADING}/{HINTS}"
+    if (tree / file).is_file():
+        text = hints_without((tree / file).read_text("utf-8"), file, secret, exceptions)
+        (tree / file).write_text(text, "utf-8")
+
+
 def _write(
     installation: Installation, labs: Sequence[Lab], partial: Path, progress: StepReport
 ) -> None:
@@ -128,14 +136,10 @@ def _write(
     copy_files(
         installation.root, partial, edition_files(installation.root, {lab.name for lab in labs})
     )
-    exceptions = read_exceptions()
+    exceptions = read_exceptions(installation.root)
     for lab in labs:
-        file = f"labs/{lab.name}/{GRADING}/{HINTS}"
-        if (partial / file).is_file():
-            text = (partial / file).read_text("utf-8")
-            secret = secret_of(installation.root, lab)
-            (partial / file).write_text(hints_without(text, file, secret, exceptions), "utf-8")
-    compiled = make_objects(installation, labs, partial / "solutions", progress)
+        _shorten_hints(partial, secret_of(installation.root, lab), lab, exceptions)
+    facts = make_objects(installation, labs, partial / "solutions", progress)
     for lab in labs:
         write_coded(partial / "solutions" / lab.name, coded_of(installation, lab))
     lay_out(partial, labs, known_gone_paths(installation.root))
@@ -146,8 +150,8 @@ def _write(
             "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "labs": [lab.name for lab in labs],
             "levels": list(LEVELS),
-            "compilers": [compiled.c, compiled.fortran],
-            "mpi": compiled.mpi,
+            "compilers": [facts["c_compiler"], facts["fortran_compiler"]],
+            "mpi": facts["mpi"],
         },
     )
 
@@ -180,7 +184,7 @@ def _plain_text(path: Path) -> str:
 def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
     """Raise NumalabError where the search finds a line of a solution in the tree, and OSError."""
     secrets: list[Secret] = [secret_of(installation.root, lab) for lab in labs]
-    leaks = list(search(tree, secrets, read_exceptions()))
+    leaks = list(search(tree, secrets, read_exceptions(installation.root)))
     if not leaks:
         return
     told = [str(leak) for leak in leaks[:_MOST_LISTED]]
@@ -189,8 +193,8 @@ def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
     raise NumalabError(
         "this edition would show lines of solutions, so it is not written:\n  "
         + "\n  ".join(told)
-        + "\nChange these files, or name the lines with a reason in "
-        "grader/src/numalab/editions/exceptions.toml."
+        + "\nChange these files, or name the lines with a reason in exceptions.toml of the lab's "
+        "solution, as in grader/src/numalab/editions/exceptions.toml."
     )
 
 
@@ -218,12 +222,9 @@ def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport)
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)
             shutil.copytree(made.lab_folder(lab.name), tree / "labs" / lab.name)
-            secret, exceptions = secret_of(made.root, lab), read_exceptions()
-            hints = tree / "labs" / lab.name / GRADING / HINTS
-            if hints.is_file():
-                file = hints.relative_to(tree).as_posix()
-                text = hints.read_text("utf-8")
-                hints.write_text(hints_without(text, file, secret, exceptions), "utf-8")
+            secret = secret_of(made.root, lab)
+            exceptions = read_exceptions(made.origin or made.root)
+            _shorten_hints(tree, secret, lab, exceptions)
             make_objects(made, [lab], tree / "solutions", progress)
             write_coded(tree / "solutions" / lab.name, coded_of(made, lab))
             # The variant's lines are searched for in solutions/ only: students get its lab's files.

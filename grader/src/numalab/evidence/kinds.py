@@ -1,5 +1,7 @@
-"""The kinds of evidence: one row each. A kind that is added is a row here, with its parser; a new
-run of the monitor's is also a row of its table (common/monitor/runs/runs.h)."""
+"""The kinds of evidence: one row each, with the function that makes evidence of a run's record.
+
+A kind that looks at a run that there is, told apart by a mark of its record, is a row here and
+nothing else. CONTRIBUTING.md lists the files of a new run ("Add a kind of evidence")."""
 
 from __future__ import annotations
 

@@ -143,7 +143,6 @@ class Experiment(ABC):
 
     def figure_size_in(self, measurements: Measurements) -> tuple[float, float]:
         """Return the figure's width and height in inches."""
-        del measurements
         return (12, 7.5)
 
     def pages_figure(
@@ -151,13 +150,11 @@ class Experiment(ABC):
     ) -> Figure | None:
         """Draw where pages were on the virtual machine; None where none were observed.
         size_in: width and height in inches; None: the experiment's own."""
-        del measurements, size_in
         return None
 
     def divergence_bytes(self, measurements: Measurements) -> int | None:
         """Return the table size in bytes from which on small pages are slower than huge ones.
         None where they are not, or the experiment has no tables."""
-        del measurements
         return None
 
 

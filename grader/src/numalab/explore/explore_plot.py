@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,22 @@ SIDESTEP = 0.16  # between points that belong to one position on the x axis
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def draw_bars(
-    axes: Axes, xs: Sequence[float], intervals: Sequence[MedianInterval], **style: Any
-) -> None:
-    """Draw medians with their intervals as error bars. style: keywords of matplotlib's errorbar."""
-    if not xs:
+def draw_bars(axes: Axes, intervals: Mapping[float, MedianInterval], **style: Any) -> None:
+    """Draw medians with their intervals, by position on the x axis, as error bars.
+    style: keywords of matplotlib's errorbar."""
+    if not intervals:
         return
-    below = [interval.median - interval.low for interval in intervals]
-    above = [interval.high - interval.median for interval in intervals]
-    axes.errorbar(xs, [interval.median for interval in intervals], yerr=[below, above], **style)
+    medians = [interval.median for interval in intervals.values()]
+    below = [interval.median - interval.low for interval in intervals.values()]
+    above = [interval.high - interval.median for interval in intervals.values()]
+    axes.errorbar(list(intervals), medians, yerr=[below, above], **style)
+
+
+def draw_legend(figure: Figure, axes: Axes) -> None:
+    """Draw the legend of axes below the whole figure, if they have labels."""
+    handles, labels = axes.get_legend_handles_labels()
+    if labels:
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
 
 def check_target(path: Path) -> None:

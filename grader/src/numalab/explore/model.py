@@ -16,7 +16,7 @@ within a round (intervals are over rounds).
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -156,90 +156,86 @@ def model_plan(node: Json, available_bytes: int) -> ModelPlan:
             f"than a fair part of the {available_bytes // MIB} MiB that are free; end what else "
             "takes memory, or ask for a larger job"
         )
-    made = _Made(described, array_bytes)
-    made.add_rates()
-    made.add_predictions()
+    configurations: list[Configuration] = []
+
+    def add(cores: Sequence[int], home: int | None) -> int:
+        """Add a configuration, and return its index."""
+        configurations.append(_configuration(described, array_bytes, cores, home))
+        return len(configurations) - 1
+
+    rated = [
+        RatedRun(resource, distance, add(cores, home))
+        for resource, distance, cores, home in _rated_runs(described)
+    ]
+    predicted = [
+        PredictedRun(what, _traffic(described.machine, cores, home), add(cores, home))
+        for what, cores, home in _predicted_runs(described)
+    ]
     return ModelPlan(
-        described.machine, tuple(made.configurations), tuple(made.rated), tuple(made.predicted),
-        array_bytes,
-    )  # fmt: skip
+        described.machine, tuple(configurations), tuple(rated), tuple(predicted), array_bytes
+    )
 
 
-class _Made:
-    """A plan in the making. Cores and NUMA nodes have the numbers of _Node.machine."""
+# Below, cores and NUMA nodes have the numbers of _Node.machine.
 
-    def __init__(self, node: _Node, array_bytes: int) -> None:
-        self.node, self.array_bytes = node, array_bytes
-        self.configurations: list[Configuration] = []
-        self.rated: list[RatedRun] = []
-        self.predicted: list[PredictedRun] = []
-        self.pus = [pu for cores in node.cores for pu in cores]
 
-    def _configuration(self, cores: Sequence[int], home: int | None) -> int:
-        """Add a configuration with a thread on each core, and return its index.
-        home: the NUMA node of all pages; None: each thread's pages are on its own NUMA node."""
-        pus = ",".join(str(self.pus[core]) for core in cores)
-        arguments = [
-            TRIAD, "pages=small", f"bytes={self.array_bytes}", f"repetitions={REPETITIONS}",
-            "first_touch=all", f"pus={pus}",
-        ]  # fmt: skip
-        key: dict[str, int | str] = {"threads": len(cores)}
-        if home is not None:
-            key["memory_node"] = self.node.numbers[home]
-            arguments.append(f"memory_node={self.node.numbers[home]}")
-        self.configurations.append(
-            Configuration(
-                key,
-                tuple(arguments),
-                {"OMP_NUM_THREADS": str(len(cores)), "OMP_DYNAMIC": "false"},
-            )
-        )
-        return len(self.configurations) - 1
+def _configuration(
+    node: _Node, array_bytes: int, cores: Sequence[int], home: int | None
+) -> Configuration:
+    """Return a configuration with a thread on each core.
+    home: the NUMA node of all pages; None: each thread's pages are on its own NUMA node."""
+    first_pus = [pu for pus in node.cores for pu in pus]
+    arguments = [
+        TRIAD, "pages=small", f"bytes={array_bytes}", f"repetitions={REPETITIONS}",
+        "first_touch=all", f"pus={','.join(str(first_pus[core]) for core in cores)}",
+    ]  # fmt: skip
+    key: dict[str, int | str] = {"threads": len(cores)}
+    if home is not None:
+        key["memory_node"] = node.numbers[home]
+        arguments.append(f"memory_node={node.numbers[home]}")
+    environment = {"OMP_NUM_THREADS": str(len(cores)), "OMP_DYNAMIC": "false"}
+    return Configuration(key, tuple(arguments), environment)
 
-    def _pairs(self) -> dict[int, tuple[int, int]]:
-        """Return the first pair of NUMA nodes (user, home) by distance, also with user = home."""
-        pairs: dict[int, tuple[int, int]] = {}
-        for user, row in enumerate(self.node.distances):
-            for home, distance in enumerate(row):
-                pairs.setdefault(distance, (user, home))
-        return pairs
 
-    def add_rates(self) -> None:
-        """Add for each distance a core's rate, and the controller's or the link's."""
-        for distance, (user, home) in sorted(self._pairs().items()):
-            cores = self.node.core_numbers(user)
-            self.rated.append(RatedRun("core", distance, self._configuration(cores[:1], home)))
-            whole = self._configuration(cores, home)
-            if distance == LOCAL_DISTANCE:
-                self.rated.append(RatedRun("controller", None, whole))
-            else:
-                self.rated.append(RatedRun("link", distance, whole))
+def _rated_runs(node: _Node) -> Iterator[tuple[Resource, int | None, Sequence[int], int]]:
+    """Yield for each distance between NUMA nodes a core's rate, and the controller's or the link's:
+    the kind of part, the distance as in RatedRun, the cores with a thread, and the NUMA node of all
+    pages."""
+    pairs: dict[int, tuple[int, int]] = {}  # the first pair (user, home), also with user = home
+    for user, row in enumerate(node.distances):
+        for home, distance in enumerate(row):
+            pairs.setdefault(distance, (user, home))
+    for distance, (user, home) in sorted(pairs.items()):
+        cores = node.core_numbers(user)
+        yield "core", distance, cores[:1], home
+        if distance == LOCAL_DISTANCE:
+            yield "controller", None, cores, home
+        else:
+            yield "link", distance, cores, home
 
-    def _predict(self, what: str, cores: Sequence[int], home: int | None) -> None:
-        nodes = node_of_core(self.node.machine)
-        traffic = summed(
-            (((core, nodes[core] if home is None else home), 1.0) for core in cores), len(cores)
-        )
-        self.predicted.append(PredictedRun(what, traffic, self._configuration(cores, home)))
 
-    def add_predictions(self) -> None:
-        """Add the placements whose bandwidth is predicted; none of them gives a rate."""
-        nodes = range(len(self.node.numbers))
-        every = [core for node in nodes for core in self.node.core_numbers(node)]
-        fewest = min(map(len, self.node.cores))
-        in_turn = [self.node.core_numbers(node)[i] for i in range(fewest) for node in nodes]
-        self._predict("a thread on each core, own pages", every, None)
-        self._predict("a thread on each core, all pages on the first NUMA node", every, 0)
-        if fewest > 1:
-            first = self.node.core_numbers(0)
-            self._predict(
-                "as many threads as a NUMA node has cores, over all of them, own pages",
-                in_turn[:fewest], None,
-            )  # fmt: skip
-            if fewest > 2:
-                half = first[: (fewest + 1) // 2]
-                self._predict("half the cores of a NUMA node, own pages", half, 0)
-        self._predict("a core of each NUMA node, all pages on the first", in_turn[: len(nodes)], 0)
+def _predicted_runs(node: _Node) -> Iterator[tuple[str, Sequence[int], int | None]]:
+    """Yield the placements whose bandwidth is predicted, none of which gives a rate: the words on
+    it, the cores with a thread, and the NUMA node of all pages, as for _configuration."""
+    nodes = range(len(node.numbers))
+    fewest = min(map(len, node.cores))
+    every = [core for number in nodes for core in node.core_numbers(number)]
+    in_turn = [node.core_numbers(number)[i] for i in range(fewest) for number in nodes]
+    yield "a thread on each core, own pages", every, None
+    yield "a thread on each core, all pages on the first NUMA node", every, 0
+    if fewest > 1:
+        what = "as many threads as a NUMA node has cores, over all of them, own pages"
+        yield what, in_turn[:fewest], None
+    if fewest > 2:
+        half = node.core_numbers(0)[: (fewest + 1) // 2]
+        yield "half the cores of a NUMA node, own pages", half, 0
+    yield "a core of each NUMA node, all pages on the first", in_turn[: len(nodes)], 0
+
+
+def _traffic(machine: Machine, cores: Sequence[int], home: int | None) -> MemoryTraffic:
+    nodes = node_of_core(machine)
+    parts = (((core, nodes[core] if home is None else home), 1.0) for core in cores)
+    return summed(parts, len(cores))
 
 
 # ---- modelled and measured -------------------------------------------------------------

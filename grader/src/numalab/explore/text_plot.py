@@ -47,22 +47,33 @@ def text_plot(
     if not all_values:
         return []
     width = min(8, (MOST_COLUMNS - LABEL_COLUMNS) // len(places))
-    scale = _Scale.fit(axis, all_values)
+    low, high = min(all_values), max(all_values)
 
     def middle(place: int) -> int:
         return place * width + width // 2
+
+    def row_of(value: float) -> int:
+        if axis.top is not None:
+            part = value / axis.top
+        else:
+            part = math.log(value / low) / (math.log(high / low) or 1.0)
+        return round((axis.rows - 1) * min(part, 1.0))
+
+    def value_of(row: int) -> float:
+        part = row / (axis.rows - 1)
+        return axis.top * part if axis.top is not None else low * (high / low) ** part
 
     grid = [[" "] * (width * len(places)) for _ in range(axis.rows)]
     for index, one in enumerate(series):
         beside = index - len(series) // 2 if axis.top is not None else 0
         for place, value in one.values.items():
-            row = grid[scale.row_of(value)]
+            row = grid[row_of(value)]
             column = min(max(middle(place) + beside, place * width), (place + 1) * width - 1)
             row[column] = one.mark if row[column] == " " else BOTH
     lines = [f"{'':{LABEL_COLUMNS}}{', '.join(f'{one.mark} {one.name}' for one in series)}"]
     labelled = {0, axis.rows // 2, axis.rows - 1}
     for number in range(axis.rows - 1, -1, -1):
-        label = _short(scale.value_of(number)) if number in labelled else ""
+        label = _short(value_of(number)) if number in labelled else ""
         if number == axis.rows - 1:
             label = f"{label} {axis.unit}".rstrip()
         lines.append(f"{label:>{LABEL_COLUMNS - 2}} |{''.join(grid[number])}".rstrip())
@@ -72,33 +83,6 @@ def text_plot(
         lines.append(_placed({middle(place): "^" for place in marks}))
         lines.append(_placed({middle(place): word for place, word in marks.items()}))
     return lines
-
-
-@dataclass(frozen=True)
-class _Scale:
-    """A conversion of values to rows and back. low, high: values of the lowest and highest row."""
-
-    low: float
-    high: float
-    rows: int
-    is_linear: bool
-
-    @classmethod
-    def fit(cls, axis: Axis, values: Sequence[float]) -> _Scale:
-        if axis.top is None:
-            return cls(min(values), max(values), axis.rows, is_linear=False)
-        return cls(0.0, axis.top, axis.rows, is_linear=True)
-
-    def row_of(self, value: float) -> int:
-        if self.is_linear:
-            part = value / self.high
-        else:
-            part = math.log(value / self.low) / (math.log(self.high / self.low) or 1.0)
-        return round((self.rows - 1) * min(part, 1.0))
-
-    def value_of(self, row: int) -> float:
-        part = row / (self.rows - 1)
-        return self.high * part if self.is_linear else self.low * (self.high / self.low) ** part
 
 
 def _short(value: float) -> str:

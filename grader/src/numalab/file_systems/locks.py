@@ -13,7 +13,6 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 # Folders that machines don't share.
@@ -96,18 +95,13 @@ class LockFile:
     def __enter__(self) -> LockFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
-    def try_lock(self, how: int = fcntl.LOCK_EX) -> bool:
+    def try_lock(self) -> bool:
         """Lock without waiting. Return False where the lock is held elsewhere; True also where
         nothing can be locked (is_held_locally)."""
-        return self._do(how | fcntl.LOCK_NB)
+        return self._do(fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def lock(self, how: int = fcntl.LOCK_EX) -> None:
         """Lock, waiting for other processes; where nothing can be locked, return at once."""

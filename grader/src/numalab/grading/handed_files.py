@@ -137,7 +137,8 @@ def read_files(grading: Grading) -> None:
 
 
 def _predictions(grading: Grading) -> list[HandedText]:
-    """Return predictions.toml as it was handed in; empty: it was not, or it predicts nothing."""
+    """Return the text of predictions.toml, or why it can't be used; empty: it was not handed in, or
+    predicts nothing."""
     complaint, text = "", ""
     follow_links = grading.installation.is_own(grading.folder)
     try:

@@ -123,7 +123,7 @@ class Grading:
     no_vms: bool = False  # no virtual machine may be booted
     afresh: bool = False  # times of earlier gradings don't count
     explanation: str = ""  # what the student writes about the result
-    # Runs of numalab's own programs that serve all kernels of a call, by name.
+    # Runs of numalab's own programs by name: on a virtual machine shared by all gradings there.
     controls: dict[str, list[AnyRunRecord]] = field(default_factory=dict)
     record: GradingRecord = field(init=False)  # the record so far
     parsed: Parsed = field(default_factory=dict)  # evidence of its runs, as far as it has been read
@@ -209,12 +209,12 @@ class Grading:
         return next(text for text in self.record.handed_in if text.file == file)
 
     def keep_for_others(self, name: str, taken: Sequence[AnyRunRecord]) -> None:
-        """Keep runs of numalab's own programs under a name, for the other kernels of a call."""
+        """Keep runs of numalab's own programs under a name, for gradings that share `controls`."""
         self.controls[name] = list(taken)
 
     def take_kept(self, name: str) -> bool:
-        """Add to the record the runs that an earlier kernel of the call kept under a name. Returns
-        whether the name is there."""
+        """Add to the record the runs that a grading with the same `controls` kept under a name.
+        Returns whether the name is there."""
         self.record.runs += self.controls.get(name, [])
         return name in self.controls
 

@@ -151,8 +151,8 @@ def run_job(
 ) -> Json:
     """Run a job on two virtual machines, which may be of no use afterwards. words: the command that
     runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other runs
-    lack. Raises PlaceLost (a machine fails before the job), NumalabError (mpiexec can't run) and
-    OSError."""
+    lack. Raises PlaceLost (the job can't be begun: a machine fails, or can't take the files),
+    NumalabError (mpiexec can't run) and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, sandbox = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(payload.content)

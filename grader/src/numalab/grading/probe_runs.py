@@ -1,7 +1,7 @@
 """Runs of the probe that a student's model is compared with: rounds of fresh processes, until the
 judge has decided, or time or rounds are used up.
 
-No code of the student runs in them, so the rounds of a call serve all its kernels and files."""
+No code of the student runs in them, so rounds can serve all gradings that share `controls`."""
 
 from __future__ import annotations
 

@@ -165,6 +165,21 @@ def labs_with_mpi(
     return able
 
 
+def labs_in_language(
+    labs: Sequence[Lab], choice: str | None, is_chosen: bool, note: Callable[[str], None]
+) -> list[Lab]:
+    """Return the labs with kernels in the chosen language. note: called with a sentence on each
+    other one. choice: of --lang; None: it was left out. is_chosen: as of Request. Raises UserError
+    where a named lab is left out, or no lab remains."""
+    having = [lab for lab in labs if choice in lab.languages or choice not in KERNEL_FILES]
+    for lab in labs:
+        if is_chosen or not having:
+            lab.need_language(choice)
+        if lab not in having:
+            note(f"{lab.name} is in {lab.language_words} only, and left out")
+    return having
+
+
 def chosen_languages(lab: Lab, choice: str) -> list[str]:
     """Return the lab's languages that are chosen. choice: a language, or "all"."""
     return [language for language in lab.languages if choice in ("all", language)]
@@ -247,8 +262,8 @@ def grade_kernel(
 
 
 def _not_read(grading: Grading) -> list[str]:
-    """Return the names of files next to a kernel that are probably meant as kernels in one of the
-    lab's languages, and are not read."""
+    """Return the names of files next to a kernel that are probably meant as kernels, and are not
+    read; of a kernel in a language that the lab does not have, too."""
     lab = grading.lab
     read = {
         shown(choose_file(grading.installation, lab, grading.folder, KERNEL_FILES[language]).name)
@@ -259,6 +274,7 @@ def _not_read(grading: Grading) -> list[str]:
         for language in lab.languages
         for name in misnamed_kernels(grading.folder, language, lab.programs)
     ]
+    misnamed += lab.unread_kernels(grading.folder)
     return [name for name in dict.fromkeys(misnamed) if name not in read]
 
 

@@ -142,8 +142,8 @@ def _read(file: Path, is_foreign: bool) -> GradingRecord:
 
 
 def _cleaned(data: Json) -> Json:
-    """Return a record whose texts are safe to show; only those of handed-in files stay as they are,
-    since they are parsed again."""
+    """Return a record whose values are safe to show; only texts of handed-in files stay as they
+    are, since they are parsed again."""
     cleaned: Json = visible_json(data)
     for shown_text, handed in zip(cleaned["handed_in"], data["handed_in"], strict=True):
         if "text" in handed:

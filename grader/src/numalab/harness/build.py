@@ -56,23 +56,19 @@ class BuildTooLong(NumalabError):
     """A build did not end within its limit."""
 
 
-def _plain_environment() -> dict[str, str]:
-    """Return the environment of builds, with messages in English, so that they can be searched, and
-    without PWD, from which CMake would take paths with links in them."""
-    kept = {k: v for k, v in shell_variables.builder_environment().items() if k != "PWD"}
-    return kept | {"LC_ALL": "C"}
-
-
 def _run(
     command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command of a build; its process group ends with it. sandbox: of compilers; None: none.
     Raises OSError and NumalabError, of which BuildTooLong may be the kernel's fault."""
-    more = {"NUMALAB_PYTHON": sys.executable}
-    more |= {} if sandbox is None else sandbox.compiler_environment()
     if shutil.which(command[0]) is None:
         raise NumalabError(f"{command[0]} is missing; run ./numalab setup")
-    environment = _plain_environment() | more
+    # Messages in English, so that they can be searched, and no PWD, from which CMake would take
+    # paths with links in them.
+    environment = shell_variables.builder_environment()
+    environment.pop("PWD", None)
+    environment |= {"LC_ALL": "C", "NUMALAB_PYTHON": sys.executable}
+    environment |= {} if sandbox is None else sandbox.compiler_environment()
     try:
         code, output = tools.run_limited(command, _BUILD_LIMITS, environment, str(cwd))
     except tools.TookTooLong as error:
@@ -155,7 +151,7 @@ def build_facts(installation: Installation) -> Json:
     configure(installation)
     try:
         facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise NumalabError(
             f"{installation.build}/build.json is missing; run ./numalab setup"
         ) from error
@@ -238,19 +234,14 @@ def compiler_output(output: str, rename: dict[str, str]) -> str:
     """Return the messages of compiler and linker, cut to MAX_OUTPUT_LINES and safe to show, without
     Ninja's lines and command lines. rename: by paths of the build, names that replace them."""
     kept: list[str] = []
-    skip_command = False
-    for line in visible_lines(output).split("\n"):
-        if skip_command:
-            skip_command = False
-            continue
+    lines = iter(visible_lines(output).split("\n"))
+    for line in lines:
         if line.startswith("FAILED:"):
-            skip_command = True
-            continue
-        if line.startswith(("ninja:", "[")) or not line.strip():
-            continue
-        for path, name in rename.items():
-            line = line.replace(path, name)
-        kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
+            next(lines, "")  # the command
+        elif line.strip() and not line.startswith(("ninja:", "[")):
+            for path, name in rename.items():
+                line = line.replace(path, name)
+            kept.append(shortened(_OBJECT.sub(r"\1", line), MOST_COLUMNS))
     kept = _drop_repeats(kept)
     if len(kept) > MAX_OUTPUT_LINES:
         error = next((i for i, line in enumerate(kept) if _ERROR.search(line)), None)
@@ -271,7 +262,9 @@ def _missing(installation: Installation, lab: Lab, folder: Path, language: str) 
     message = f"{file} was not handed in: there is no {installation.shown(folder / file)}."
     near = misnamed_kernels(folder, language, lab.programs)
     others = [sentence for name in near if (sentence := not_graded_words(name))]
-    if others:
+    if unread := lab.unread_kernels(folder):
+        message += f" {lab.name} is in {lab.language_words} only: nobody reads {unread[0]}."
+    elif others:
         message += f" {'. '.join(others[:_MOST_NAMED])}."
     elif near:
         named = ", ".join(near[:_MOST_NAMED])

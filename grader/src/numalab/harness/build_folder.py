@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -160,17 +159,13 @@ Says = Callable[[str], str]
 
 def says_version(compiler: str) -> str:
     """Return what a compiler prints for --version; empty: it can't be run, or takes too long."""
-    try:
-        done = starting.run(
-            [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
+    environment = shell_variables.builder_environment()
+    return starting.version_text(compiler, environment, _VERSION_LIMIT_S)
 
 
-def _is_gnu(compiler: str, says: Says) -> bool:
-    return "Free Software Foundation" in says(compiler)
+def _is_gnu(compiler: str, says: Says, *, is_fortran: bool) -> bool:
+    text = says(compiler)
+    return "Free Software Foundation" in text and ("GNU Fortran" in text) == is_fortran
 
 
 def chosen_compilers(
@@ -181,9 +176,10 @@ def chosen_compilers(
 ) -> list[str]:
     """Return options for CMake that override the preset's compilers.
 
-    CC and FC count where they name compilers of the preset's kind: gcc (clang for llvm and fuzz)
-    and gfortran. Others, such as a vendor's that a module has set, are ignored: numalab supports
-    none. Without such a CC, llvm and fuzz get the first of _CLANGS that is installed.
+    CC and FC count by what they print for --version: FC if that is gfortran's; CC if it is of
+    another of GNU's compilers, or for llvm and fuzz if it has "clang". Others, such as icx and ifx
+    that a module has set, are ignored. Without such a CC, llvm and fuzz get the first of _CLANGS
+    that is installed.
 
     Args:
         environment: has CC and FC.
@@ -197,8 +193,8 @@ def chosen_compilers(
             c_compiler = next((name for name in _CLANGS if which(name)), "")
         if c_compiler:
             chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    elif c_compiler and _is_gnu(c_compiler, says):
+    elif c_compiler and _is_gnu(c_compiler, says, is_fortran=False):
         chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    if fortran and _is_gnu(fortran, says):
+    if fortran and _is_gnu(fortran, says, is_fortran=True):
         chosen.append(f"-DCMAKE_Fortran_COMPILER={fortran}")
     return chosen

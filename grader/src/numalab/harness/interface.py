@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -120,9 +120,9 @@ def _quoted(text: str) -> str:
     return text.split("'")[1].strip() if "'" in text else ""
 
 
-def _assumed_shape(dump: str, function: str) -> str | None:
-    """Return the name of an argument of a function that is declared with (:); None: there is none.
-    dump: what gfortran -fdump-fortran-original prints."""
+def _declarations(dump: str, function: str) -> Iterator[tuple[str, str]]:
+    """Yield the lines on a function's symbols, each with the symbol's name before it. dump: what
+    gfortran -fdump-fortran-original prints."""
     in_function = False
     symbol = ""
     for line in dump.splitlines():
@@ -131,27 +131,28 @@ def _assumed_shape(dump: str, function: str) -> str | None:
             in_function = text.endswith(f"= {function}")
         elif text.startswith("symtree:"):
             symbol = _quoted(text)
-        elif in_function and "AS_ASSUMED_SHAPE" in text:
-            return symbol
-    return None
+        elif in_function:
+            yield symbol, text
+
+
+def _assumed_shape(dump: str, function: str) -> str | None:
+    """Return the name of an argument of a function that is declared with (:); None: there is none.
+    dump: as for _declarations."""
+    lines = _declarations(dump, function)
+    return next((symbol for symbol, text in lines if "AS_ASSUMED_SHAPE" in text), None)
 
 
 def _pointers(dump: str, function: str) -> dict[str, bool]:
     """Return for each type(c_ptr) and type(c_funptr) argument of a function, by its name, whether
     it has the attribute `value`, which gfortran's prototypes don't show. dump: as for
-    _assumed_shape."""
-    in_function = is_pointer = False
-    symbol = ""
+    _declarations."""
+    pointer = None
     found = {}
-    for line in dump.splitlines():
-        text = line.strip()
-        if text.startswith("procedure name"):
-            in_function = text.endswith(f"= {function}")
-        elif text.startswith("symtree:"):
-            symbol, is_pointer = _quoted(text), False
-        elif text.startswith("type spec"):
+    for symbol, text in _declarations(dump, function):
+        if text.startswith("type spec"):
             is_pointer = "(DERIVED c_ptr)" in text or "(DERIVED c_funptr)" in text
-        elif in_function and is_pointer and text.startswith("attributes:"):
+            pointer = symbol if is_pointer else None
+        elif symbol == pointer and text.startswith("attributes:"):
             words = text.strip("()").replace("(", " ").replace(")", " ").split()
             if "DUMMY" in words:
                 found[symbol] = "VALUE" in words

@@ -73,13 +73,8 @@ _ALLOWED = (
 def intercepted(defined: Iterable[str]) -> frozenset[str]:
     """Return the names of the library functions that ThreadSanitizer intercepts. defined: names
     that a program with ThreadSanitizer defines."""
-    found = set()
-    for name in defined:
-        for prefix in ("___interceptor_", "__interceptor_"):
-            if name.startswith(prefix):
-                found.add(name.removeprefix(prefix))
-                break
-    return frozenset(found)
+    found = (re.match(r"_{2,3}interceptor_(.*)", name) for name in defined)
+    return frozenset(match[1] for match in found if match)
 
 
 def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
@@ -148,10 +143,6 @@ def search_complaint(
 class _Token:
     text: str
     line: str  # file:line, by the preprocessor
-
-    @property
-    def is_string(self) -> bool:
-        return self.text.endswith('"')
 
     @property
     def is_word(self) -> bool:
@@ -250,7 +241,7 @@ def _is_printed(tokens: Sequence[_Token], index: int) -> bool:
 
 def _strings(tokens: Sequence[_Token], first: int) -> list[str]:
     found = []
-    while first < len(tokens) and tokens[first].is_string:
+    while first < len(tokens) and tokens[first].text.endswith('"'):
         literal = tokens[first].text
         found.append(literal[literal.index('"') + 1 : -1])
         first += 1

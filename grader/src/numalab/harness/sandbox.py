@@ -29,17 +29,9 @@ LOAD_PROFILE = (
 )
 
 
-@dataclass(frozen=True)
-class Remedy:
-    """What a user has to do to have a sandbox."""
-
-    words: str  # continue a sentence after "to have one,"
-    command: str = ""  # the command that does it; empty: there is none
-
-
-def remedy_where_refused(root: Path = Path("/")) -> Remedy:
-    """Return the remedy for a user who may not make user namespaces. root: of the file system;
-    tests have another one."""
+def no_user_namespaces(why: str, root: Path = Path("/")) -> NoSandbox:
+    """Return why there is no sandbox, with the remedy for a user who may not make user namespaces.
+    root: of the file system; tests have another one."""
 
     def setting(name: str) -> str | None:
         return read_text(root / "proc/sys" / name.replace(".", "/"))
@@ -49,24 +41,27 @@ def remedy_where_refused(root: Path = Path("/")) -> Remedy:
         ("kernel.unprivileged_userns_clone", "0", "1"),
     ):
         if setting(name) == refuses:
-            return Remedy(
+            return NoSandbox(
+                why,
                 "ask your administrator to let users make user namespaces:",
                 f"sudo sysctl {name}={allows}",
             )
     if setting("kernel.apparmor_restrict_unprivileged_userns") == "1":
-        return Remedy(
+        return NoSandbox(
+            why,
             "ask your administrator to load AppArmor's profile for bubblewrap (the package "
             "apparmor-profiles has it), unless one for /usr/bin/bwrap is there already; it leaves "
             "other programs restricted, as sysctl kernel.apparmor_restrict_unprivileged_userns=0 "
             "would not:",
             LOAD_PROFILE,
         )
-    return Remedy(
+    return NoSandbox(
+        why,
         "ask your administrator to let users make user namespaces. A container has to allow clone "
         "and unshare with new namespaces, mount and pivot_root, and to leave its own /proc "
         "unmasked (docker run --security-opt seccomp=unconfined --security-opt "
         "systempaths=unconfined; podman run --security-opt unmask=ALL): give that only to "
-        "containers that are thrown away"
+        "containers that are thrown away",
     )
 
 
@@ -260,11 +255,6 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
     )
 
 
-def _refused(why: str) -> NoSandbox:
-    remedy = remedy_where_refused()
-    return NoSandbox(why, remedy.words, remedy.command)
-
-
 def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
     """Return the sandbox, after a trial has shown that it works, or why there is none. numalab need
     not be built yet."""
@@ -284,10 +274,10 @@ def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
     try:
         done = starting.run(command, shell_variables.observer_environment(), limit_s=_PROBE_LIMIT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return _refused(f"bubblewrap can't be run here ({error})")
+        return no_user_namespaces(f"bubblewrap can't be run here ({error})")
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()
-        return _refused(
+        return no_user_namespaces(
             f"bubblewrap can't make a sandbox here ({said[-1] if said else 'it does not say why'})"
         )
     return found

@@ -69,14 +69,11 @@ def _symbols(content: bytes) -> Symbols:
     return Symbols(frozenset(defined), frozenset(undefined))
 
 
-@dataclass(frozen=True)
-class _Family:
-    names: re.Pattern[str]
-    owner: str
+_Family = tuple[re.Pattern[str], str]  # of names, and whose they are
 
 
 def _family(names: str, owner: str) -> _Family:
-    return _Family(re.compile(rf"(?:{names})(?:@.*)?"), owner)
+    return re.compile(rf"(?:{names})(?:@.*)?"), owner
 
 
 _NUMALAB = _family(r"numalab_\w+", "the kit's harness")
@@ -147,9 +144,9 @@ def not_isolated(isolated: Symbols, contract: Sequence[str]) -> list[str]:
 
 def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str] | None:
     for name in sorted(names):
-        for family in families:
-            if family.names.fullmatch(name):
-                return name, family.owner
+        for pattern, owner in families:
+            if pattern.fullmatch(name):
+                return name, owner
     return None
 
 

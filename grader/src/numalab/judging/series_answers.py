@@ -21,7 +21,7 @@ _meanings: dict[str, str] = {}
 
 def describe_kinds(meanings: Mapping[str, str]) -> None:
     """Register the meanings of kinds of series, by the names that a driver gives them, in the order
-    in which they are shown."""
+    in which they are counted."""
     _meanings.update(meanings)
 
 

@@ -224,9 +224,9 @@ def _team_slots_fault(run: StoresRun) -> str | None:
 def judge_teams(
     criterion: Criterion, evidence: Evidence, run: StoresRun
 ) -> CriterionVerdict | None:
-    """Return the verdict where the kernel goes wrong with some number of threads, in the memory
-    that it writes or in what it counts, or ends early with another number; or None. run: one that
-    notes stores."""
+    """Return the verdict where the kernel writes outside of its memory with some number of threads,
+    or with another number than the run's ends early or counts wrongly; or None. What slots says
+    with another number counts only if it is true with the run's. run: one that notes stores."""
 
     def failed(why: str) -> CriterionVerdict:
         return verdict_on(criterion, "fail", "wrong_result", why, value=1.0, unit="elements")

@@ -191,8 +191,9 @@ class TimingState(ClaimSide):
 
     @property
     def is_unstable(self) -> bool:
-        """Whether the claim is undecided since the submission is unsteady: the control is shown to
-        meet it, and to be steadier. It means something only once no replicate follows."""
+        """Whether the claim is undecided since the submission is unsteady: the machine shows the
+        effect, the control is shown to meet the claim, and to be steadier. It means something only
+        once no replicate follows."""
         return (
             self.outcome is None
             and any(claim.reached is None for claim in self.claims)

@@ -30,6 +30,7 @@ from numalab.toml_files.tables import Table, parse_table, read_table
 Language = Literal["c", "fortran"]
 LANGUAGES: tuple[Language, ...] = ("c", "fortran")
 KERNEL_FILES: dict[str, str] = {"c": "kernel.c", "fortran": "kernel.f90"}
+LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 NUMACTL = "NUMACTL"  # the only variable that a policy file sets
 DECLARATION = "lab.toml"  # in a lab's grading/
 FILE_BYTES = MIB  # of a file that is handed in, at most; a kernel has a few KiB
@@ -285,6 +286,27 @@ class Lab:
             )
         return files.pop()
 
+    def need_language(self, choice: str | None) -> None:
+        """Raise UserError where the lab has no kernels in the chosen language. choice: of --lang;
+        None and what is no language, such as "all", are accepted."""
+        if choice in LANGUAGES and choice not in self.languages:
+            instead = " or ".join(f"--lang {language}" for language in self.languages)
+            raise UserError(
+                f"{self.name} is in {self.language_words} only, and has no kernel in "
+                f"{LANGUAGE_NAMES[choice]}. Take {instead}, or leave --lang out."
+            )
+
+    @property
+    def language_words(self) -> str:
+        """Return the names of the lab's languages, as in a sentence."""
+        return " and ".join(LANGUAGE_NAMES[language] for language in self.languages)
+
+    def unread_kernels(self, folder: Path) -> list[str]:
+        """Return the names of kernels in a folder that are in a language which the lab does not
+        have."""
+        files = [file for of, file in KERNEL_FILES.items() if of not in self.languages]
+        return [file for file in files if (folder / file).is_file()]
+
     @property
     def max_points(self) -> int:
         return sum(criterion.points for criterion in self.criteria)
@@ -325,10 +347,10 @@ def _handed_file(table: Table) -> HandedFile | None:
     return HandedFile(table.text("file"), goal, allowed, (), seed)
 
 
-def _timed_placements(table: Table, files: Iterable[HandedFile]) -> TimedPlacements | None:
+def _timed_placements(table: Table, criteria: Iterable[Criterion]) -> TimedPlacements | None:
     if not table.values:
         return None
-    by_name = {file.name: file for file in files}
+    by_name = {c.file.name: c.file for c in criteria if c.file is not None}
     return TimedPlacements(file=by_name[table.choice("file", by_name)])
 
 
@@ -357,9 +379,9 @@ def _criterion(table: Table) -> Criterion:
             "at_least_of_lightspeed", lambda key: table.number(key, least=0.0, most=1.0)
         ),
         placing=PlacingGoal(
-            nodes=table.choice("nodes", tuple(NODES)) if "nodes" in table else LAB_PLACING.nodes,
+            nodes=table.choice("nodes", tuple(NODES), default=LAB_PLACING.nodes),
             run_pages=table.whole("run_pages", 1, default=LAB_PLACING.run_pages),
-            owner=table.choice("owner", tuple(OWNERS)) if "owner" in table else LAB_PLACING.owner,
+            owner=table.choice("owner", tuple(OWNERS), default=LAB_PLACING.owner),
         ),
     )
 
@@ -367,18 +389,14 @@ def _criterion(table: Table) -> Criterion:
 CheckCriterion = Callable[["Lab", Criterion, Table], None]
 
 
-def _accept(lab: Lab, criterion: Criterion, table: Table) -> None:
-    """Check nothing."""
-
-
-def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _accept) -> Lab:
+def load_lab(folder: Path, text: str | None = None, check: CheckCriterion | None = None) -> Lab:
     """Read lab.toml and the hints of a lab. Raises NumalabError, with the place of a mistake.
 
     Args:
         folder: of the lab.
         text: of lab.toml; None: that of the file.
         check: raises NumalabError where a criterion lacks what its rule needs. judging/rules.py
-            loads labs with such a check; by default nothing is checked.
+            loads labs with such a check; None: nothing is checked.
     """
     path = folder / GRADING / DECLARATION
     if text is None:
@@ -388,9 +406,8 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
     top.need("criterion")
     tables = top.tables("criterion", CRITERION_KEYS)
     criteria = tuple(_criterion(table) for table in tables)
-    placements = _timed_placements(
-        top.table("timed_placements", ("file",)), [c.file for c in criteria if c.file is not None]
-    )
+    names = [criterion.name for criterion in criteria]
+    placements = _timed_placements(top.table("timed_placements", ("file",)), criteria)
     if placements is not None:
         criteria = tuple(
             replace(c, baseline_text=SINGLE_NODE) if c.kind == "timing" else c for c in criteria
@@ -411,31 +428,26 @@ def load_lab(folder: Path, text: str | None = None, check: CheckCriterion = _acc
         repetition=top.text("repetition", default="a repetition"),
         timed_placements=placements,
         criteria=criteria,
-        hints=_hints(folder / GRADING / HINTS, [criterion.name for criterion in criteria]),
+        hints=_hints(folder / GRADING / HINTS, names),
         bytes_moved={array: moved.number(array, least=0) for array in moved.values},
         modelled_on=top.texts("modelled_on", ()),
         programs=top.texts("programs", ()),
         has_solution_text=not (folder.parents[1] / EDITION).is_file(),
-        earns_with=read_earnings([criterion.name for criterion in criteria], tables),
+        earns_with=read_earnings(names, tables),
         starting_code=read_digests(top.table(STARTING_CODE, None)),
         has_link_job=top.truth("link_job", default=False),
     )
     _check_parts(lab, top, tables)
+    loops = top.tables("lightspeed", REFERENCE_LOOP_KEYS)
     launched = [criterion.part for criterion in criteria if criterion.slow is not None]
-    select_parts = read_reference_loops(
-        top.tables("lightspeed", REFERENCE_LOOP_KEYS) if "lightspeed" in top else [],
-        lab.parts,
-        lab.mpi,
-        launched,
+    lab = replace(
+        lab,
+        lightspeed=read_reference_loops(loops, lab.parts, lab.mpi, launched),
+        predicted=read_quantities(top.tables("predicted", PREDICTED_KEYS), names, lab.parts),
     )
-    quantities = read_quantities(
-        top.tables("predicted", PREDICTED_KEYS) if "predicted" in top else [],
-        [criterion.name for criterion in criteria],
-        lab.parts,
-    )
-    lab = replace(lab, lightspeed=select_parts, predicted=quantities)
     for criterion, table in zip(lab.criteria, tables, strict=True):
-        check(lab, criterion, table)
+        if check is not None:
+            check(lab, criterion, table)
     return lab
 
 
@@ -465,7 +477,7 @@ def lab_names(root: Path) -> list[str]:
     return sorted(path.parents[1].name for path in root.glob(f"labs/*/{GRADING}/{DECLARATION}"))
 
 
-def load_labs(root: Path, check: CheckCriterion = _accept) -> dict[str, Lab]:
+def load_labs(root: Path, check: CheckCriterion | None = None) -> dict[str, Lab]:
     """Return all labs by name, sorted. check: as for load_lab. Raises NumalabError."""
     return {name: load_lab(root / "labs" / name, check=check) for name in lab_names(root)}
 
@@ -492,5 +504,4 @@ def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
     return chosen or list(labs.values())
 
 
-LANGUAGE_NAMES = {"c": "C", "fortran": "Fortran"}
 VARIANT_NAMES = {"submission": "your kernel", "solution": "solution", "handout": "handout"}

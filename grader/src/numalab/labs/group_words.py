@@ -15,7 +15,7 @@ have PUs. A key that is left out is not written, so that the group has what its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.labs.goals import nodes_with_pus, pus_of_nodes
@@ -50,51 +50,34 @@ class Term:
 class NumberSet:
     """A set of PUs or NUMA nodes, as it was written."""
 
-    text: str
     terms: tuple[Term, ...]
     but: tuple[Term, ...]  # terms that are left out of the set
 
 
-@dataclass(frozen=True)
-class GroupSettings:
-    """The values for one control group; None: the key is left out."""
-
-    cpus: NumberSet | None = None
-    mems: NumberSet | None = None
-    partition: str | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        return self == GroupSettings()
-
-
-@dataclass(frozen=True)
-class GroupFile:
-    """What a file sets for each control group."""
-
-    job: GroupSettings = GroupSettings()
-    others: GroupSettings = GroupSettings()
+# What a file sets, by control group and key; keys that are left out are missing. A partition is one
+# of PARTITIONS, other values are sets.
+GroupFile = Mapping[str, Mapping[str, NumberSet | str]]
 
 
 def read_group_file(text: str) -> GroupFile:
     """Parse the file's text. Raises BadGroups."""
     top = parse_table(text, "", BadGroups, GROUPS, _EXAMPLE)
-    groups = []
-    for table in (top.table(name, KEYS) for name in GROUPS):
-        partition = table.choice("partition", PARTITIONS) if "partition" in table else None
-        groups.append(GroupSettings(_set(table, "cpus"), _set(table, "mems"), partition))
-    return GroupFile(*groups)
+    return {name: _group(top.table(name, KEYS)) for name in GROUPS}
 
 
-def _set(table: Table, key: str) -> NumberSet | None:
-    if key not in table:
-        return None
+def _group(table: Table) -> Mapping[str, NumberSet | str]:
+    partition = table.maybe("partition", lambda key: table.choice(key, PARTITIONS))
+    sets = {key: _set(table, key) for key in ("cpus", "mems") if key in table}
+    return sets if partition is None else {**sets, "partition": partition}
+
+
+def _set(table: Table, key: str) -> NumberSet:
     text = table.text(key).strip()
     if len(text) > _LONGEST:
         table.fail(f"'{key}' has more than {_LONGEST:,} characters; {_WRITE}", key)
     named, but, left_out = f" {text} ".partition(" but ")
     try:
-        return NumberSet(text, tuple(_terms(named)), tuple(_terms(left_out)) if but else ())
+        return NumberSet(tuple(_terms(named)), tuple(_terms(left_out)) if but else ())
     except BadList as error:
         table.refuse(key, f"{error}; {_WRITE}")
 
@@ -151,13 +134,12 @@ def _listed(nodes: Sequence[int]) -> str:
 def settings(groups: GroupFile, topology: Topology) -> list[tuple[str, str, str]]:
     """Return (group, key, value) of each setting, as Linux takes it on a machine. Raises
     BadGroups."""
-    found = []
-    for name in GROUPS:
-        group: GroupSettings = getattr(groups, name)
-        for key in ("cpus", "mems"):
-            numbers: NumberSet | None = getattr(group, key)
-            if numbers is not None:
-                found.append((name, key, kernel_list(numbers_of(numbers, key, topology))))
-        if group.partition is not None:
-            found.append((name, "partition", group.partition))
-    return found
+    return [
+        (
+            name,
+            key,
+            value if isinstance(value, str) else kernel_list(numbers_of(value, key, topology)),
+        )
+        for name, group in groups.items()
+        for key, value in group.items()
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -99,15 +99,12 @@ def find_ladder(
         return helped
     if not topics:
         raise UserError(f"lab {lab.name} has one ladder of hints for all: leave out '{topic}'")
-    near = difflib.get_close_matches(stem, _names(lab.hints), n=1)
+    names = [name for ladder in lab.hints for name in (ladder.topic, *ladder.criteria)]
+    near = difflib.get_close_matches(stem, names, n=1)
     meant = f" Did you mean {near[0]}?" if near else ""
     raise UserError(
         f"lab {lab.name} has no hints on '{topic}'.{meant} There are hints on {', '.join(topics)}."
     )
-
-
-def _names(ladders: Sequence[Ladder]) -> list[str]:
-    return [name for ladder in ladders for name in (ladder.topic, *ladder.criteria)]
 
 
 def hint_command(

@@ -1,5 +1,5 @@
-"""Recognise names under which kernels are handed in: those that browsers, file managers and course
-systems give to a second copy of kernel.c or kernel.f90, and those of other languages."""
+"""Names of files that are handed in, and names under which they come: those that browsers, file
+managers and course systems give to a second copy, and those of kernels in other languages."""
 
 from __future__ import annotations
 

@@ -86,10 +86,7 @@ def srun_command(plan: RankPlan, program: Sequence[str]) -> Command:
     return Command(tuple(groups), plan.environment)
 
 
-_OMPI_UNITS = {
-    "machine": "node", "package": "socket", "numa_node": "numa", "core": "core",
-    "pu": "hwthread",
-}  # fmt: skip
+_OMPI_UNITS = _HYDRA_UNITS | {"machine": "node"}
 
 
 def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from numalab.evidence.run_formats import Mix
 from numalab.labs.formula import Language
@@ -80,15 +80,8 @@ def rates_of(times_ns: Mapping[Mix, float]) -> Rates | None:
 
 def values_for(mix: Mix, rates: Rates, cores: int) -> dict[str, float]:
     """Return the values of LANGUAGE's names for a loop. cores: number of cores that run it."""
-    return {
-        "loads": float(mix.loads),
-        "stores": float(mix.stores),
-        "updates": float(mix.updates),
-        "read_gb_s": rates.read_gb_s,
-        "write_gb_s": rates.write_gb_s,
-        "update_gb_s": rates.update_gb_s,
-        "cores": float(cores),
-    }
+    counts = {name: float(getattr(mix, name)) for name in COUNTS}
+    return {**counts, **asdict(rates), "cores": float(cores)}
 
 
 def time_ns(mix: Mix, rates: Rates) -> float:

@@ -1,9 +1,9 @@
-"""Files of a solution that are needed without its kernels: those that placements are compared with,
-published figures, sealed answers.
+"""Files of a solution that are needed without its kernels, such as those that placements are
+compared with, published figures, and answers to questions.
 
-They are in solutions/NN_name/. A student copy has them in one compressed file there, so that
-students don't come across them by browsing or searching. That is no encryption, and none would be
-safe, since the program that reads the file is in the same copy.
+They are in solutions/NN_name/. A student copy has them in one compressed file there, the answers
+sealed, so that students don't come across them by browsing or searching. That is no encryption,
+and none would be safe, since the program that reads the file is in the same copy.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ from numalab.learning.run import (
     printed,
     suggestion,
 )
-from numalab.learning.sources import Source, find_sources
+from numalab.learning.sources import Source, Sources, find_sources
 from numalab.learning.sweep import ROUNDS, Sweep, measure, settings_of
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
@@ -94,8 +94,22 @@ def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     return LearnerLab(installation, declared, installation.own_folder(declared.name))
 
 
+def starting_text(lab: LearnerLab, file: str) -> str | None:
+    """Return the text of a file of a lab's starting code: the build's copy, or before the first
+    build the file that numalab came with, in a git clone as it is now; None: there is no such file.
+    Raises NumalabError where it is not UTF-8 text."""
+    name = lab.name
+    for folder in (lab.installation.pristine_folder(name), lab.installation.given_folder(name)):
+        if (folder / file).is_file():
+            try:
+                return (folder / file).read_text(encoding="utf-8")
+            except UnicodeDecodeError as error:
+                raise NumalabError(f"{folder / file} is not UTF-8 text") from error
+    return None
+
+
 def _silent(step: str) -> None:
-    del step
+    """Show no step."""
 
 
 @dataclass(frozen=True)
@@ -151,17 +165,15 @@ class LearnerLab:
         return replace(self, folder=Path(folder).resolve() / self.name)
 
     def handout(self, language: str) -> str:
-        """Return the text of the starting code in a language, "c" or "fortran".
+        """Return the text of the starting code in a language, "c" or "fortran": the build's copy,
+        or before the first build the file that numalab came with, in a git clone as it is now.
         Raises UserError for a language that the lab does not have, and NumalabError where the file
-        is missing."""
+        is missing or is not UTF-8 text."""
         file = KERNEL_FILES[self.check_language(language)]
-        for folder in (
-            self.installation.pristine_folder(self.name),
-            self.installation.lab_folder(self.name),
-        ):
-            if (folder / file).is_file():
-                return (folder / file).read_text(encoding="utf-8")
-        raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        text = starting_text(self, file)
+        if text is None:
+            raise NumalabError(f"there is no handout {file} of {self.name}; run ./numalab setup")
+        return text
 
     def topology(self) -> Figure:
         """Draw the machine of on(), or this one.
@@ -222,11 +234,14 @@ class LearnerLab:
         with self._calling("run", language, label) as basis:
             measured = self._measure(language, source, files, size, times, self._parts(parts))
             if measured.not_booted is None:
-                return self._run_of(measured, label, takes_times=times, basis=basis)
-            if not or_recorded:
+                run = self._run_of(measured, label, takes_times=times, basis=basis)
+            elif or_recorded:
+                self.progress(f"not booted: {measured.not_booted}")
+                run = self.recorded()
+            else:
                 raise NumalabError(measured.not_booted)
-        self.progress(f"not booted: {measured.not_booted}")
-        return self.recorded()
+        self._keep(run, is_whole=not parts)
+        return run
 
     def recorded(self) -> Run:
         """Return the recorded run of the starting code in C on the virtual machine of on().
@@ -272,7 +287,9 @@ class LearnerLab:
             )
             measured.gradings.keep()
             run = self._run_of(measured, label, takes_times=True, basis=basis)
-            return GradedRun(**vars(run), report_text=self._report(measured))
+            graded = GradedRun(**vars(run), report_text=self._report(measured))
+        self._keep(graded, is_whole=True)
+        return graded
 
     def sweep(
         self,
@@ -316,7 +333,7 @@ class LearnerLab:
             raise UserError(f"rounds = {rounds}: 1 or more are needed")
         with (
             self._calling("sweep", language, chosen or "") as basis,
-            self._files(language, source, None) as folder,
+            self._sources(language, source) as (sources, folder),
             self.installation.lock(self.progress),
             share_node(self.progress, exclusive=True),
         ):
@@ -332,7 +349,7 @@ class LearnerLab:
                 swept = Sweep(self.declared, chosen, {}, session.evidence, complaint=why)
             else:
                 swept = measure(session, chosen, settings, rounds)
-            texts = self._texts(language, source, None, folder, is_built=not why)
+            texts = sources.texts(folder, None if why else self._staged)
             return replace(swept, basis=replace(basis, texts=texts))
 
     def explore(self, *, quick: bool = True, rounds: int | None = None) -> Explored:
@@ -373,15 +390,19 @@ class LearnerLab:
             raise UserError(f"{self.name} has no program for a link; lab 06 has one")
         with (
             self._calling("ping-pong", language) as basis,
-            self._files(language, source, None) as folder,
+            self._sources(language, source) as (sources, folder),
         ):
-            texts = self._texts(language, source, None, folder)
+            texts = sources.texts(folder)
             seen = crossing(
                 self.installation, self.name, folder, language, rate_mbit_s, self.progress
             )
             return replace(seen, basis=replace(basis, texts=texts))
 
     # ---- inside
+
+    def _keep(self, run: Run, *, is_whole: bool) -> None:
+        """Do nothing with a run that is returned; a notebook's lab keeps what it needs later.
+        is_whole: whether it is of all parts."""
 
     def _swept(self, part: str | None) -> str | None:
         """Return the kernel to time; None: the lab's only one.
@@ -446,28 +467,18 @@ class LearnerLab:
         return monitor.describe_node(self.installation)
 
     @contextmanager
-    def _files(
-        self, language: str, source: Source, files: Mapping[str, str] | None
-    ) -> Iterator[Path]:
-        """Yield a folder with the files to build and run; it may be a temporary one."""
-        with find_sources(self.declared, self.folder, language, source, files).laid_out() as tried:
-            yield tried
+    def _sources(
+        self, language: str, source: Source, files: Mapping[str, str] | None = None
+    ) -> Iterator[tuple[Sources, Path]]:
+        """Yield the files to build and run, and a folder with them; it may be a temporary one."""
+        sources = find_sources(self.declared, self.folder, language, source, files)
+        with sources.laid_out() as folder:
+            yield sources, folder
 
-    def _texts(
-        self,
-        language: str,
-        source: Source,
-        files: Mapping[str, str] | None,
-        tried: Path,
-        *,
-        is_built: bool = False,
-    ) -> dict[str, Text]:
-        """Return the files that are built and run, by name; under the lock.
-        tried: the folder of _files(); is_built: the kernel is read from the folder of the build,
-        since its own file may have changed meanwhile."""
-        kernel = KERNEL_FILES[language]
-        built = self.installation.staged_folder(self.name) / kernel if is_built else tried / kernel
-        return find_sources(self.declared, self.folder, language, source, files).texts(tried, built)
+    @property
+    def _staged(self) -> Path:
+        """The folder of the build, with the kernel that was built last."""
+        return self.installation.staged_folder(self.name)
 
     @contextmanager
     def _calling(self, what: str, *how: str) -> Iterator[Basis]:
@@ -495,7 +506,7 @@ class LearnerLab:
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")
         with (
-            self._files(language, source, files) as folder,
+            self._sources(language, source, files) as (sources, folder),
             self.installation.lock(self.progress),
             share_node(self.progress) as turns,
         ):
@@ -512,14 +523,14 @@ class LearnerLab:
                 timing_refused=refusal("notebook") if is_login_node() else None,
                 afresh=afresh,
             )  # fmt: skip
-            texts = self._texts(language, source, files, folder)
+            texts = sources.texts(folder)
             own: list[Machine] | None = [] if adds_labs_machines else None
             machines = own if self.machine is None else [self.machine]
             with VirtualPlaces(self.installation, GuestOptions()) as places:
                 gradings = grade_kernel(session, machines, places, takes_times=times)
                 notes = [places.note(there.place.name) for there in gradings.vms]
             if session.evidence.build.status != "missing":
-                texts |= self._texts(language, source, files, folder, is_built=True)
+                texts = sources.texts(folder, self._staged)
             kernel = replace(
                 graded_kernel(self.installation, gradings), again="grade again", hint_levels={},
                 afresh="With afresh=True new ones are taken.",

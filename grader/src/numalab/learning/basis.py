@@ -172,7 +172,6 @@ class Based:
 
     def _repr_pretty_(self, printer: object, cycle: bool) -> None:
         """Show the result below a cell of IPython."""
-        del cycle
         printer.text(str(self))  # type: ignore[attr-defined]
 
 

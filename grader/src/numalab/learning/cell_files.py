@@ -102,7 +102,7 @@ class CellFile:
             if why and not replace:
                 raise UserError(self._refusal(why, old))
             if why or not self._is_surely_own(old):
-                copy = self._copy(old)
+                copy = keep_copy(self.path, old)
         self._put(text, self.notebook.key(self.path.parent))
         return copy
 
@@ -149,7 +149,7 @@ class CellFile:
     def _refusal(self, why: str, old: bytes) -> str:
         copy = ""
         with suppress(NumalabError):  # the file itself stays
-            copy = f" A copy of the file is kept in {self._copy(old).name} beside it."
+            copy = f" A copy of the file is kept in {keep_copy(self.path, old).name} beside it."
         return (
             f"{self.path} stays as it is, and nothing was run: {why}. To go on with the file's "
             f"text, put it into the cell (%load {self.path} in an empty cell shows it). To go on "
@@ -157,22 +157,6 @@ class CellFile:
         )
 
     # ---- what is written
-
-    def _copy(self, content: bytes) -> Path:
-        """Return a file next to this one with a content, such as kernel.c.kept-1.
-        It is written if there is none. Raises NumalabError."""
-        try:
-            number = 1
-            while True:
-                copy = self.path.with_name(f"{self.path.name}.kept-{number}")
-                if copy.is_file() and copy.read_bytes() == content:
-                    return copy
-                with suppress(FileExistsError):
-                    _write_new(copy, content)
-                    return copy
-                number += 1
-        except OSError as error:
-            raise NumalabError(f"no copy of {self.path} can be kept: {reason_of(error)}") from error
 
     def _put(self, text: str, writer: str) -> None:
         try:
@@ -200,6 +184,23 @@ class CellFile:
         except OSError as error:
             if not suppressing:
                 raise NumalabError(f"{store} can't be written: {reason_of(error)}") from error
+
+
+def keep_copy(path: Path, content: bytes) -> Path:
+    """Return a file next to another one with a content, such as kernel.c.kept-1.
+    It is written if there is none. Raises NumalabError."""
+    try:
+        number = 1
+        while True:
+            copy = path.with_name(f"{path.name}.kept-{number}")
+            if copy.is_file() and copy.read_bytes() == content:
+                return copy
+            with suppress(FileExistsError):
+                _write_new(copy, content)
+                return copy
+            number += 1
+    except OSError as error:
+        raise NumalabError(f"no copy of {path} can be kept: {reason_of(error)}") from error
 
 
 def _read(path: Path) -> dict[str, str]:

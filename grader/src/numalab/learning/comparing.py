@@ -20,9 +20,10 @@ from numalab.grading.timing_reuse import alike
 from numalab.judging.places import LOCAL
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.labs.kernel_names import file_names
-from numalab.learning.api import LearnerLab
+from numalab.learning.api import LearnerLab, starting_text
 from numalab.learning.predictions import PredictedOn, Prediction, Published, Value, shown, words
 from numalab.learning.run import Run, load_run
+from numalab.words import columns
 
 # ---- runs of starting code -----------------------------------------------------------
 
@@ -111,13 +112,18 @@ class StartingRuns:
         """Run the starting code and keep the run.
         Where it can't be run, return the run that comes with numalab, or none and a note that says
         why."""
-        lab = replace(self.lab, machine=None) if where == LOCAL else self.lab.on(where)
-        self.lab.progress("running the starting code")
+        own = self.lab
+        # Not a notebook's, which would take the run for one of the student's.
+        here = LearnerLab(own.installation, own.declared, own.folder, progress=own.progress)
+        lab = here if where == LOCAL else here.on(where)
+        lab.progress("running the starting code")
         try:
             with tempfile.TemporaryDirectory(prefix="numalab-") as scratch:
-                for name, text in self._texts(language):
-                    (Path(scratch) / name).write_text(text, encoding="utf-8")
-                run = LearnerLab.run(lab, language, source=Path(scratch), label=LABEL)
+                for name in file_names(lab.declared, language):
+                    text = starting_text(lab, name)
+                    if text is not None:
+                        (Path(scratch) / name).write_text(text, encoding="utf-8")
+                run = lab.run(language, source=Path(scratch), label=LABEL)
         except (NumalabError, UserError) as error:
             try:
                 return StartingRun(
@@ -132,15 +138,6 @@ class StartingRuns:
                 return StartingRun(None, f"{told} this cell again")
         self.keep(run)
         return StartingRun(run)
-
-    def _texts(self, language: str) -> Iterator[tuple[str, str]]:
-        """Yield name and text of each file of the starting code."""
-        installation, name = self.lab.installation, self.lab.name
-        for file in file_names(self.lab.declared, language):
-            for folder in (installation.pristine_folder(name), installation.lab_folder(name)):
-                if (folder / file).is_file():
-                    yield file, (folder / file).read_text(encoding="utf-8")
-                    break
 
 
 # ---- predicted and measured ----------------------------------------------------------
@@ -230,11 +227,7 @@ def table(rows: list[ComparisonRow]) -> str:
     if is_about_starting:
         heading = ("predicted", "starting code", "measured now")
     cells.insert(0, ("", *heading))
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+    lines = columns(cells)
     for row in rows:
         if row.note:
             is_of_row = row.starting is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError, reason_of
+from numalab.errors import Interrupted, NothingToDraw, NumalabError, UserError
 from numalab.explore import explore, explore_report
 from numalab.explore.declaration import find_exploration, load_exploration, resized
 from numalab.explore.experiment import (
@@ -18,14 +18,13 @@ from numalab.explore.experiment import (
     VirtualPages,
 )
 from numalab.explore.explore_plot import exploration_figure, pages_figure
-from numalab.files import write_json
 from numalab.grading.login_node import is_login_node, refusal
 from numalab.grading.node_lock import share_node
 from numalab.harness import monitor
 from numalab.harness.build import build_explorations
 from numalab.installation import Installation
 from numalab.learning.basis import Based, captioned
-from numalab.learning.run import printed
+from numalab.learning.run import printed, save_json
 from numalab.machines.gallery import find_machine
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
@@ -78,12 +77,7 @@ class Explored(Based):
     def save(self, path: str | Path) -> Path:
         """Write all runs to a JSON file, as ./numalab explore --json does but for numalab's
         version, and return its path. Raises UserError if it can't be written."""
-        path = Path(path)
-        try:
-            write_json(path, self.measurements.json_data())
-        except OSError as error:
-            raise UserError(f"{path} can't be written: {reason_of(error)}") from error
-        return path
+        return save_json(path, self.measurements.json_data(), indent=2)
 
     def __str__(self) -> str:
         return self.noted(self.report)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import shlex
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -45,11 +45,10 @@ from numalab.grading.timing_reuse import alike
 from numalab.harness.monitor import describe_node
 from numalab.labs.declaration import KERNEL_FILES
 from numalab.labs.seeds import chosen_seed, seed_of_code
-from numalab.learning.api import LearnerLab, Size, find_lab
+from numalab.learning.api import LearnerLab, find_lab, starting_text
+from numalab.learning.basis import Basis
 from numalab.learning.cell_files import CellFile, know_notebook, this_notebook
 from numalab.learning.comparing import Measured, StartingRuns, rows, table
-from numalab.learning.crossing import Crossing
-from numalab.learning.exploring import Explored
 from numalab.learning.initial_answers import keep_initial_answers, keep_record
 from numalab.learning.predictions import (
     PredictedOn,
@@ -61,9 +60,7 @@ from numalab.learning.predictions import (
 )
 from numalab.learning.progress import now
 from numalab.learning.questions import find_question, first_answer
-from numalab.learning.run import GradedRun, Run, check_file
-from numalab.learning.sources import Source
-from numalab.learning.sweep import Sweep
+from numalab.learning.run import Run, check_file
 from numalab.terminal import WIDTH
 from numalab.virtual.place import VirtualPlaces
 from numalab.virtual.plan import GuestOptions
@@ -96,7 +93,8 @@ class NotebookLab(LearnerLab):
     A cell shows numalab's errors as sentences, without a traceback."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # by the case's name
+    # By the case's name and language.
+    case_runs: dict[tuple[str, str], CaseRun] = field(default_factory=dict, repr=False)
 
     @contextmanager
     def _line(self) -> Iterator[None]:
@@ -108,48 +106,15 @@ class NotebookLab(LearnerLab):
         finally:
             self.line.clear()
 
-    def run(self, *args: Any, **kwargs: Any) -> Run:
-        """Build a kernel, run it, and return what was recorded: see help(LearnerLab.run)."""
-        with self._line():
-            run = super().run(*args, **kwargs)
+    @contextmanager
+    def _calling(self, what: str, *how: str) -> Iterator[Basis]:
+        with self._line(), super()._calling(what, *how) as basis:
+            yield basis
+
+    def _keep(self, run: Run, *, is_whole: bool) -> None:
         keep_record(self.folder, run.records)
-        if not kwargs.get("parts"):
+        if is_whole:
             StartingRuns(self).keep(run)
-        return run
-
-    def grade(
-        self,
-        language: str = "c",
-        source: Source = None,
-        *,
-        files: Mapping[str, str] | None = None,
-        size: Size = "quick",
-        label: str = "yours",
-        afresh: bool = False,
-    ) -> GradedRun:
-        """Build a kernel, run it and grade it: see help(LearnerLab.grade)."""
-        with self._line():
-            graded = super().grade(
-                language, source, files=files, size=size, label=label, afresh=afresh
-            )
-        keep_record(self.folder, graded.records)
-        StartingRuns(self).keep(graded)
-        return graded
-
-    def sweep(self, *args: Any, **kwargs: Any) -> Sweep:
-        """Measure a kernel's rate over the number of threads: see help(LearnerLab.sweep)."""
-        with self._line():
-            return super().sweep(*args, **kwargs)
-
-    def across(self, *args: Any, **kwargs: Any) -> Crossing:
-        """Time your ping_pong across a link: see help(LearnerLab.across)."""
-        with self._line():
-            return super().across(*args, **kwargs)
-
-    def explore(self, *args: Any, **kwargs: Any) -> Explored:
-        """Measure what `./numalab explore` measures: see help(LearnerLab.explore)."""
-        with self._line():
-            return super().explore(*args, **kwargs)
 
     def node(self) -> Json:
         """Return the record of this machine: see help(LearnerLab.node)."""
@@ -273,14 +238,15 @@ class NotebookLab(LearnerLab):
         whose = chosen_seed(seed, date.today()) if seed else seed_of_code(owner, code)
         case = make_case(self.installation, self.declared, whose, language if seed else None)
         chosen = chosen_by_letters(case, answers) if answers.strip() else None
-        if case.name not in self.case_runs:
+        key = (case.name, case.language)
+        if key not in self.case_runs:
             with (
                 self._line(),
                 self.installation.lock(self.progress),
                 VirtualPlaces(self.installation, GuestOptions()) as places,
             ):
-                self.case_runs[case.name] = run_case(self.installation, case, places, self.progress)
-        for line in report_lines(case, self.case_runs[case.name], WIDTH):
+                self.case_runs[key] = run_case(self.installation, case, places, self.progress)
+        for line in report_lines(case, self.case_runs[key], WIDTH):
             print(line.plain.rstrip())
         for question in case.questions:
             print("\n" + "\n".join(question_lines(question, WIDTH)))
@@ -366,12 +332,9 @@ class NotebookLab(LearnerLab):
             KERNEL_FILES[language]: self.handout(language) for language in self.declared.languages
         }
         for file in self.declared.files:
-            for folder in (
-                self.installation.pristine_folder(self.name),
-                self.installation.lab_folder(self.name),
-            ):
-                if (folder / file.name).is_file():
-                    texts.setdefault(file.name, (folder / file.name).read_text(encoding="utf-8"))
+            text = starting_text(self, file.name)
+            if text is not None:
+                texts[file.name] = text
         return texts
 
     def start(self) -> None:
@@ -520,7 +483,6 @@ def _show_error(
 ) -> list[str]:
     """Show an error's sentence without a traceback; of Interrupted also the run so far.
     Returns the lines, as IPython expects."""
-    del trace, tb_offset
     text = str(error)
     if isinstance(error, Interrupted):
         run = next((value for value in error.args if isinstance(value, Run)), None)

@@ -77,14 +77,15 @@ def read_published(folder: Path) -> dict[str, Published]:
 
 def read_predictions(folder: Path) -> dict[str, Prediction]:
     """Return predictions by name; empty where the file is missing or can't be read.
-    Entries without a first and a last value are left out."""
+    Entries without a first and a last value that can be predicted are left out."""
     data = read_json(folder / FILE)
     if not isinstance(data, dict):
         return {}
     return {
         name: Prediction(values["first"], values["last"], _predicted_on(values.get("on")))
         for name, values in data.items()
-        if isinstance(values, dict) and values.keys() >= {"first", "last"}
+        if isinstance(values, dict)
+        and not any(_complaint(name, values.get(key)) for key in ("first", "last"))
     }
 
 
@@ -98,7 +99,8 @@ def _predicted_on(data: Any) -> PredictedOn | None:
 def keep_predictions(
     folder: Path, values: Mapping[str, Value | None], predicted_on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
-    """Store predictions that have a value, and return all. A changed one keeps its first value.
+    """Store predictions that have a value, and return all. A changed one keeps its first value. A
+    file that can't be read is replaced.
 
     Args:
         folder: the student's, which holds predictions.json; made if missing.
@@ -106,8 +108,8 @@ def keep_predictions(
         predicted_on: this machine; None: not known.
 
     Raises:
-        UserError: a value is neither a finite number nor a text, a text begins with a number, or a
-            share is not between 0 and 1.
+        UserError: a value is neither a finite number that fits a double nor a text, a text begins
+            with a number such as 5 or -.5, or a share is not between 0 and 1.
         NumalabError: they can't be written.
     """
     kept = read_predictions(folder)
@@ -129,20 +131,22 @@ def keep_predictions(
     return kept
 
 
-def _complaint(name: str, value: Value) -> str:
+def _complaint(name: str, value: object) -> str:
     """Return what to predict instead of a value that no measurement can be compared with.
     Empty where it can be compared."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(value, int) and abs(value) > sys.float_info.max:
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(number, int) and abs(number) > sys.float_info.max:
         return "predict a smaller number"
     if "share" in name.split("_"):  # a part of a whole
-        is_share = is_number and 0 <= float(value) <= 1
+        is_share = number is not None and 0 <= number <= 1
         return "" if is_share else "predict a share between 0 and 1, such as 0.5 for 50 %"
-    if isinstance(value, str) and re.match(r"\s*[-+.]?\d", value):
-        return "predict a number without quotes and without a unit"
-    if not (isinstance(value, str) or (is_number and math.isfinite(value))):
-        return "predict a number, or a text in quotes"
-    return ""
+    if isinstance(value, str):
+        if re.match(r"\s*[-+]?\.?\d", value):
+            return "predict a number without quotes and without a unit"
+        is_text = not re.search(r"[\ud800-\udfff]", value)  # JSON in UTF-8 has no halves of pairs
+        return "" if is_text else "predict a text of whole characters"
+    is_number = number is not None and math.isfinite(number)
+    return "" if is_number else "predict a number, or a text in quotes"
 
 
 def shown(value: Value | None) -> str:

@@ -7,7 +7,7 @@ writes the file holds the build folder's lock.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -73,19 +73,6 @@ class Result:
         None: there is no other."""
         return other is None or self._rank > other._rank
 
-    def json_data(self) -> dict[str, Any]:
-        return {
-            "graded_at": self.graded_at,
-            "points": self.points,
-            "gradable_points": self.gradable_points,
-            "max_points": self.max_points,
-            "quick": self.quick,
-            "statuses": dict(self.statuses),
-            "left_out": list(self.left_out),
-            "began_in": dict(self.began_in),
-            "interrupted": self.interrupted,
-        }
-
 
 @dataclass(frozen=True)
 class LearnerProgress:
@@ -128,16 +115,8 @@ class LearnerProgress:
         }
 
     def json_data(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA_VERSION,
-            "best": {
-                lab: {language: result.json_data() for language, result in results.items()}
-                for lab, results in self.best.items()
-                if results
-            },
-            "failed": {lab: list(names) for lab, names in self.failed.items()},
-            "began_in": {lab: dict(functions) for lab, functions in self.began_in.items()},
-        }
+        best = {lab: results for lab, results in self.best.items() if results}
+        return {"schema": SCHEMA_VERSION, **asdict(replace(self, best=best))}
 
 
 def result_of(
@@ -191,7 +170,7 @@ def _is_left_out(
 
 
 def _result(data: Any) -> Result | None:
-    """Return the result that Result.json_data() wrote; None where it has another form."""
+    """Return the result in an entry of the file; None where it has another form."""
     try:
         datetime.fromisoformat(data["graded_at"])
         statuses = {str(name): status for name, status in data["statuses"].items()}
@@ -384,14 +363,10 @@ def next_task(
         return None
     hints = hints or {}
 
-    def last_worked_on(lab: Lab, results: Mapping[str, Result]) -> tuple[str, bool]:
-        return _worked_on(results), lab.name in hints
+    def last_worked_on(lab_and_results: tuple[Lab, Mapping[str, Result]]) -> tuple[str, bool]:
+        lab, results = lab_and_results
+        return max((result.graded_at for result in results.values()), default=""), lab.name in hints
 
     # If none has been graded, the first, since max takes the first of equal ones.
-    lab, results = max(left, key=lambda lab_and_results: last_worked_on(*lab_and_results))
+    lab, results = max(left, key=last_worked_on)
     return _task(lab, results, hints.get(lab.name, NO_LEVELS))
-
-
-def _worked_on(results: Mapping[str, Result]) -> str:
-    """Return the time of the latest of the best results; empty: there is none."""
-    return max((result.graded_at for result in results.values()), default="")

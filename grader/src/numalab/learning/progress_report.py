@@ -140,7 +140,7 @@ def progress_json(
                 "title": lab.title,
                 "done": is_done(progress.results_of(lab)),
                 "results": [
-                    {"language": language, "done": result.is_done, **result.json_data()}
+                    {"language": language, "done": result.is_done, **asdict(result)}
                     for language, result in progress.results_of(lab).items()
                 ],
                 "hints_seen": count_read_hints(lab, hints),

@@ -381,14 +381,9 @@ class Run(Based):
     def save(self, path: str | Path) -> Path:
         """Write the evidence of `where`, else of the first place, to a JSON file; return its path.
         Raises UserError if it can't be written."""
-        path = Path(path)
         places = [where for where, _ in self.places]
         record = self.records[places.index(self.where) if self.where in places else 0]
-        try:
-            write_json(path, record, indent=None)
-        except OSError as error:
-            raise UserError(f"{path} can't be written: {reason_of(error)}") from error
-        return path
+        return save_json(path, record, indent=None)
 
 
 @dataclass(frozen=True)
@@ -462,6 +457,16 @@ def check_file(lab: Lab, name: str) -> HandedFile:
             f"{lab.name} has no file '{name}' beside the kernel{suggestion(name, names)}. {has}"
         )
     return lab.files[names.index(name)]
+
+
+def save_json(path: str | Path, data: Json, indent: int | None) -> Path:
+    """Write a result to a JSON file; return its path. Raises UserError if it can't be written."""
+    path = Path(path)
+    try:
+        write_json(path, data, indent)
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {reason_of(error)}") from error
+    return path
 
 
 def printed(show: Callable[[Console], None]) -> str:

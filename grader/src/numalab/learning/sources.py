@@ -46,9 +46,11 @@ class Sources:
                     (scratch / file).write_bytes((self.folder / file).read_bytes())
             yield scratch
 
-    def texts(self, tried: Path, kernel: Path) -> dict[str, Text]:
+    def texts(self, tried: Path, built: Path | None = None) -> dict[str, Text]:
         """Return digest and origin of each file, by name. tried: the folder that laid_out() yields.
-        kernel: the kernel's file that was or will be built."""
+        built: the folder of the build, from which the kernel is then read, since its own file may
+        have changed meanwhile; None: it is not built yet."""
+        kernel = (built or tried) / self.kernel
         texts = {self.kernel: Text(digest_of_file(kernel), self._origin(self.kernel))}
         for file in self.lab.files:
             texts[file.name] = Text(digest_of_file(tried / file.name), self._origin(file.name))

@@ -23,6 +23,7 @@ from numalab.harness import monitor
 from numalab.judging import explain
 from numalab.labs.declaration import Lab
 from numalab.learning.basis import Based, captioned
+from numalab.words import columns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,12 +108,7 @@ class Sweep(Based):
             rates = (interval_words(curve[n]) if n in curve else "-" for n in threads)
             rows.append((name, *rates))
         # As columns, since threads may be many and placements are few.
-        columns = list(zip(*rows, strict=True))
-        widths = [max(len(row[c]) for row in columns) for c in range(len(rows))]
-        lines = [
-            "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in columns
-        ]
+        lines = columns(list(zip(*rows, strict=True)))
         rounds = [len(rates) for rates in self.rates_gb_s.values() if rates]
         if rounds:
             lines += ["", *textwrap.wrap(interval_note(rounds), NOTE)]

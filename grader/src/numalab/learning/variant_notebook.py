@@ -12,7 +12,7 @@ from numalab.files import write_whole
 from numalab.grading.variant_installations import TICKET
 from numalab.installation import Installation
 from numalab.labs.declaration import KERNEL_FILES, Lab
-from numalab.learning.notebook_files import METADATA, NAME, WHICH_KERNEL, tidied
+from numalab.learning.notebook_files import NAME, WHICH_KERNEL, tidied
 
 Cell = dict[str, Any]
 
@@ -40,57 +40,51 @@ def variant_copy(installation: Installation, lab: Lab) -> tuple[Path, bool]:
 def variant_notebook(lab: Lab, files: Mapping[str, str]) -> str:
     """Return the text of a variant's notebook.
     files: texts of the variant's files by name: README.md, kernels, and all that is handed in."""
-    cells = [{"id": name, **cell} for name, cell in _cells(lab, files)]
-    notebook = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    notebook = {"cells": list(_cells(lab, files))}
     return tidied(notebook, lambda language: files[KERNEL_FILES[language]])
 
 
-def _words(text: str) -> Cell:
-    return {"cell_type": "markdown", "source": text}
+def _words(name: str, text: str) -> Cell:
+    return {"id": name, "cell_type": "markdown", "source": text}
 
 
-def _code(text: str) -> Cell:
-    return {"cell_type": "code", "source": text}
+def _code(name: str, text: str) -> Cell:
+    return {"id": name, "cell_type": "code", "source": text}
 
 
-def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[tuple[str, Cell]]:
+def _cells(lab: Lab, files: Mapping[str, str]) -> Iterator[Cell]:
     title, _, text = files["README.md"].rstrip("\n").partition("\n")
-    yield "text", _words(f"{title}\n\n{WHICH_KERNEL}\n{text}")
-    yield (
-        "setup",
-        _code(
-            f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "c"  # or "fortran"'
-        ),
-    )
-    yield (
+    chosen, *more = lab.languages
+    others = "".join(f'  # or "{language}"' for language in more)
+    of_yours, left_out = "", ""
+    if more:
+        of_yours, left_out = " of your language", " The other cell leaves itself out."
+    yield _words("text", f"{title}\n\n{WHICH_KERNEL}\n{text}")
+    setup = f'%load_ext numalab\nlab = open_notebook("{lab.name}")\nlanguage = "{chosen}"{others}'
+    yield _code("setup", setup)
+    yield _words(
         "kernel-text",
-        _words(
-            "## The kernel\n\nEdit the cell of your language and run it: it is built, run and "
-            "looked at, at once. The other cell leaves itself out."
-        ),
+        f"## The kernel\n\nEdit the cell{of_yours} and run it: it is built, run and "
+        f"looked at, at once.{left_out}",
     )
     for language in lab.languages:
-        yield f"kernel-{language}", _code(f"%%kernel {lab.name} {language}")
+        yield _code(f"kernel-{language}", f"%%kernel {lab.name} {language}")
     for file in lab.files:
         name = re.sub(r"[^a-z0-9]+", "-", file.name.lower())
-        yield f"file-{name}", _code(f"%%labfile {lab.name} {file.name}\n{files[file.name]}")
+        yield _code(f"file-{name}", f"%%labfile {lab.name} {file.name}\n{files[file.name]}")
     if not lab.mpi:
-        yield "look-text", _words("## Look\n\nWho writes which page first, and who uses it.")
-        yield "touch-map", _code("lab.show(run.touch_map)")
-    yield "grade-text", _words("## Grade")
-    yield "grade", _code("graded = lab.grade(language)\nprint(graded)")
-    yield (
+        yield _words("look-text", "## Look\n\nWho writes which page first, and who uses it.")
+        yield _code("touch-map", "lab.show(run.touch_map)")
+    yield _words("grade-text", "## Grade")
+    yield _code("grade", "graded = lab.grade(language)\nprint(graded)")
+    yield _words(
         "explain-text",
-        _words(
-            "## Explain\n\nIn three sentences: why is the lab's own answer wrong here, what did "
-            "you change, and what in the report shows that it helped?"
-        ),
+        "## Explain\n\nIn three sentences: why is the lab's own answer wrong here, what did "
+        "you change, and what in the report shows that it helped?",
     )
-    yield "explain", _code('lab.explain("""\n\n""")')
-    yield (
+    yield _code("explain", 'lab.explain("""\n\n""")')
+    yield _words(
         "end",
-        _words(
-            f"## And now\n\nHand in what lies in `notebooks/{lab.name}/`, the files and "
-            f"`variant.toml`, or copy it to `{lab.own_place}/`."
-        ),
+        f"## And now\n\nHand in what lies in `notebooks/{lab.name}/`, the files and "
+        f"`variant.toml`, or copy it to `{lab.own_place}/`.",
     )

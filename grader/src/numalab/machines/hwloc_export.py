@@ -41,7 +41,8 @@ class HwlocNumaNode:
         kind: hwloc's subtype, such as MCDRAM; empty where it has none.
         infos: hwloc's texts about it, by name.
         side_cache_bytes: of all caches in front of this memory together.
-        complete: its PUs, and those that the process which made the export may not use.
+        complete: its PUs, and those that were offline or that the process which made the export
+            was not allowed to use; empty where the export does not say.
     """
 
     number: int | None

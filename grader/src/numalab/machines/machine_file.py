@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from numalab.errors import UserError
 from numalab.machines.announced import RECORDED
@@ -151,90 +152,88 @@ def _split(table: Table, cores: Group, groups: int) -> tuple[Group, ...]:
     return tuple(cores[first : first + each] for first in range(0, len(cores), each))
 
 
-def _check_memory(top: Table, nodes: Sequence[NumaNode]) -> None:
+def _check_memory(tables: Sequence[Table], nodes: Sequence[NumaNode]) -> None:
     """Refuse a NUMA node without cores and memory, and a machine without memory."""
     for node in nodes:
         if node.memory_mb == 0 and not node.core_groups:
-            top.fail(
+            tables[node.number].fail(
                 f"NUMA node {node.number} has neither cores nor memory; list its cores in 'pus', "
                 "give it memory, or take it out",
-                "numa_node",
-                node.number,
                 "memory_mb",
             )
     if all(node.memory_mb == 0 for node in nodes):
-        top.fail("no NUMA node has memory; give one some", "numa_node", 0, "memory_mb")
+        tables[0].fail("no NUMA node has memory; give one some", "memory_mb")
 
 
-def _check_packages(top: Table, nodes: Sequence[NumaNode], all_nodes: Sequence[NumaNode]) -> None:
+def _check_packages(
+    tables: Sequence[Table], nodes: Sequence[NumaNode], all_nodes: Sequence[NumaNode]
+) -> None:
     count = Counter(package for node in nodes for package in node.packages)
+    for node in nodes:
+        if node.package not in node.packages:
+            tables[node.number].fail(
+                f"NUMA node {node.number} is in package {node.package}, and all its cores are in "
+                "others; give it the package of some of them",
+                "package",
+            )
     for node in all_nodes:
         if node.package not in count:
-            top.fail(
+            tables[node.number].fail(
                 f"package {node.package} has no cores; give the node of memory only the package "
                 "that it is attached to",
-                "numa_node",
-                node.number,
                 "package",
             )
     missing = next(number for number in range(len(count) + 1) if number not in count)
     for node in nodes:
         if max(node.packages) > missing:
-            top.fail(
+            tables[node.number].fail(
                 f"package {max(node.packages)}, but there is no package {missing}; "
                 "number the packages from 0 on without gaps",
-                "numa_node",
-                node.number,
                 "package",
             )
 
 
-def _check_pus(top: Table, nodes: Sequence[NumaNode]) -> None:
+def _check_pus(tables: Sequence[Table], nodes: Sequence[NumaNode]) -> None:
     owner: dict[int, int] = {}
     for node in nodes:
-        for core in node.cores:
-            for pu in core.pus:
-                if pu in owner:
-                    nodes_of_pu = f"NUMA nodes {owner[pu]} and {node.number}"
-                    if owner[pu] == node.number:
-                        nodes_of_pu = f"NUMA node {node.number}"
-                    top.fail(
-                        f"PU {pu} is listed twice, in {nodes_of_pu}; a PU belongs to one core",
-                        "numa_node",
-                        node.number,
-                        *_place_of(top, node.number, pu),
-                    )
-                owner[pu] = node.number
+        for pu in (pu for core in node.cores for pu in core.pus):
+            if pu in owner:
+                nodes_of_pu = f"NUMA nodes {owner[pu]} and {node.number}"
+                if owner[pu] == node.number:
+                    nodes_of_pu = f"NUMA node {node.number}"
+                _fail_at(
+                    tables[node.number],
+                    pu,
+                    f"PU {pu} is listed twice, in {nodes_of_pu}; a PU belongs to one core",
+                )
+            owner[pu] = node.number
     highest = max(owner)
     if highest >= len(owner):
         missing = next(pu for pu in range(highest) if pu not in owner)
-        top.fail(
+        _fail_at(
+            tables[owner[highest]],
+            highest,
             f"PU {highest} is listed here but PU {missing} nowhere; "
             "number the PUs from 0 on without gaps",
-            "numa_node",
-            owner[highest],
-            *_place_of(top, owner[highest], highest),
         )
     boot = next(node.part_in(0) for node in nodes if 0 in node.packages)
-    if boot.cores[0].pus[0] != 0:
-        top.fail(
-            f"the first PU of package 0's first NUMA node is {boot.cores[0].pus[0]}; it must be "
+    first = boot.cores[0].pus[0]
+    if first != 0:
+        _fail_at(
+            tables[boot.number],
+            first,
+            f"the first PU of package 0's first NUMA node is {first}; it must be "
             "PU 0, which starts the machine (QEMU makes its first processor PU 0): list the core "
             "of PU 0 first, and number its package 0",
-            "numa_node",
-            boot.number,
-            *_place_of(top, boot.number, boot.cores[0].pus[0]),
         )
 
 
-def _place_of(top: Table, number: int, pu: int) -> tuple[str | int, ...]:
-    """Return where in a NUMA node's table a PU is listed last, as a place of Table.fail."""
-    table = top.tables("numa_node", NODE_KEYS)[number]
-    parts = table.tables("cores", CORES_KEYS)
-    for index in reversed(range(len(parts))):
-        if any(pu in parse_pus(text, MAX_PUS) for text in parts[index].texts("pus")):
-            return ("cores", index, "pus")
-    return ("pus",)
+def _fail_at(table: Table, pu: int, message: str) -> NoReturn:
+    """Raise the file's error with the line where a NUMA node's table lists a PU last."""
+    for part in reversed(table.tables("cores", CORES_KEYS)):
+        if any(pu in parse_pus(text, MAX_PUS) for text in part.texts("pus")):
+            part.fail(message, "pus")
+    table.fail(message, "pus")
 
 
 def _distances(top: Table, nodes: int) -> Matrix:
@@ -331,20 +330,18 @@ def _machine(given: Table, path: Path) -> Machine:
         )
     tables = top.tables("numa_node", NODE_KEYS)
     if len(tables) > MAX_NODES:
-        top.fail(
+        tables[MAX_NODES].fail(
             f"{len(tables)} NUMA nodes; Linux knows {MAX_NODES} at most: describe a part of the "
-            "machine",
-            "numa_node",
-            MAX_NODES,
+            "machine"
         )
     nodes = tuple(_numa_node(table, number) for number, table in enumerate(tables))
     with_cores = [node for node in nodes if node.core_groups]
     if not with_cores:
         top.fail("no NUMA node has cores; describe one in a [[numa_node]]", "numa_node")
-    _check_memory(top, nodes)
-    _check_packages(top, with_cores, nodes)
-    _check_peaks(top, nodes)
-    _check_pus(top, with_cores)
+    _check_memory(tables, nodes)
+    _check_packages(tables, with_cores, nodes)
+    _check_peaks(tables, nodes)
+    _check_pus(tables, with_cores)
     distances = _distances(top, len(nodes)) if "distances" in top else None
     machine = Machine(
         name=name,
@@ -364,15 +361,13 @@ def _machine(given: Table, path: Path) -> Machine:
     return replace(machine, rates=rates)
 
 
-def _check_peaks(top: Table, nodes: Sequence[NumaNode]) -> None:
+def _check_peaks(tables: Sequence[Table], nodes: Sequence[NumaNode]) -> None:
     """Refuse a bandwidth for some NUMA nodes only."""
     without = [node.number for node in nodes if node.peak_gb_s is None]
     if without and len(without) < len(nodes):
-        top.fail(
+        tables[without[0]].fail(
             f"NUMA node {without[0]} has no 'peak_gb_s', and others have one; give it to all or "
-            "to none",
-            "numa_node",
-            without[0],
+            "to none"
         )
 
 

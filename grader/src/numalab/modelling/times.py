@@ -10,7 +10,7 @@ and memory. common/modelling/README.md says what the model leaves out. Pure func
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 from numalab.evidence.record import Json
@@ -93,10 +93,7 @@ class Modelled:
             "threads": self.threads,
             "bottleneck": [[demand.resource, *demand.numbers] for demand in self.bottleneck],
             "without": [{"of": m.resource, "distance": m.distance} for m in self.missing],
-            "flows": [
-                {"user": f.user, "home": f.home, "share": f.share, "distance": f.distance}
-                for f in self.flows
-            ],
+            "flows": [asdict(flow) for flow in self.flows],
             "demands": [
                 {
                     "of": d.resource,

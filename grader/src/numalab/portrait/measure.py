@@ -47,10 +47,10 @@ def is_virtual_machine(cpuinfo: str) -> bool | None:
     return None
 
 
-def rounds_in(first_s: float, target_s: float = TARGET_S) -> int:
-    """Return about how many rounds as long as the first fit into a time, the first included.
+def rounds_in(first_s: float) -> int:
+    """Return about how many rounds as long as the first fit into TARGET_S, the first included.
     Not fewer than LEAST_ROUNDS, nor more than MOST_ROUNDS."""
-    return min(max(round(target_s / first_s), LEAST_ROUNDS), MOST_ROUNDS)
+    return min(max(round(TARGET_S / first_s), LEAST_ROUNDS), MOST_ROUNDS)
 
 
 def _run_rounds(
@@ -65,7 +65,7 @@ def _run_rounds(
     seed = random.SystemRandom().randrange(2**32)
     order = orders(len(plan.processes), rounds or MOST_ROUNDS, seed)
     began_s = time.monotonic()
-    chosen = plan.configurations
+    chosen = [one.configuration for one in plan.processes]
     taken.extend(run_rounds(installation.probe, chosen, order[:1], progress))
     wanted = rounds or rounds_in(time.monotonic() - began_s)
     for sample in run_rounds(installation.probe, chosen, order[:wanted], progress, done=1):

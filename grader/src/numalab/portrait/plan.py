@@ -76,10 +76,6 @@ class Plan:
     array_bytes: int
     pair_array_bytes: int
 
-    @property
-    def configurations(self) -> list[Configuration]:
-        return [one.configuration for one in self.processes]
-
 
 # ---- the machine -----------------------------------------------------------------------
 
@@ -295,12 +291,6 @@ def _pairs(
             )  # fmt: skip
 
 
-def _kinds_alone(node: Json, topology: Topology) -> list[tuple[int, str]]:
-    """Return a PU of each kind of core and the kind's name; empty where cores are alike."""
-    names = kind_names(node)
-    return [(pu, names[pu]) for pu in pu_of_each_kind(node, topology)] if names else []
-
-
 def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[ProbeProcess]:
     """Yield streams over threads: compact, and spread if several NUMA nodes have PUs.
     Then one thread on a core of each kind, where there are several."""
@@ -314,10 +304,11 @@ def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[ProbeP
                 continue
             made = _streamed("streams", pus, size_bytes, -1, STREAMS)
             yield ProbeProcess("streams", -1, -1, pus, size_bytes, SMALL, made, placement=placement)
-    for pu, kind in _kinds_alone(node, topology):
+    names = kind_names(node)
+    for pu in pu_of_each_kind(node, topology) if names else ():
         size_bytes = array_bytes(node, 1, cores, room_bytes)
         made = _streamed("streams", (pu,), size_bytes, -1, STREAMS)
-        yield ProbeProcess("streams", -1, -1, (pu,), size_bytes, SMALL, made, kind, ALONE)
+        yield ProbeProcess("streams", -1, -1, (pu,), size_bytes, SMALL, made, names[pu], ALONE)
 
 
 def _tlb(

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
 
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.evidence.record import Json
@@ -25,7 +28,7 @@ KIND = "numalab portrait"
 class Measured:
     """A measured value. processes: the value of each process, one or more."""
 
-    processes: tuple[float, ...]
+    processes: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
 
     @property
     def interval(self) -> MedianInterval:
@@ -34,18 +37,6 @@ class Measured:
     @property
     def median(self) -> float:
         return self.interval.median
-
-    def json_data(self) -> Json:
-        return {"processes": list(self.processes), **asdict(self.interval)}
-
-
-def read_measured(data: Json) -> Measured:
-    """Return the value that json_data() made. Raises KeyError, TypeError, ValueError or
-    OverflowError."""
-    values = tuple(float(value) for value in data["processes"])
-    if not values:
-        raise ValueError("a value without processes")
-    return Measured(values)
 
 
 @dataclass(frozen=True)
@@ -143,45 +134,17 @@ class Portrait:
         return None
 
     def json_data(self) -> Json:
-        plain = {
-            name: getattr(self, name)
-            for name in self.__dataclass_fields__
-            if name not in ("curves", "pairs", "streams", "tlb", "not_measured")
-        }
-        return {
-            "schema": SCHEMA,
-            "kind": KIND,
-            **plain,
-            "curves": [
-                _replace_fields(curve, points=_points(curve.points)) for curve in self.curves
-            ],
-            "pairs": [
-                _replace_fields(
-                    pair,
-                    latency_ns=pair.latency_ns and pair.latency_ns.json_data(),
-                    gb_s={kernel: rate.json_data() for kernel, rate in pair.gb_s.items()},
-                )
-                for pair in self.pairs
-            ],
-            "streams": [
-                _replace_fields(rate, pus=list(rate.pus), gb_s=rate.gb_s.json_data())
-                for rate in self.streams
-            ],
-            "tlb": [_replace_fields(curve, points=_points(curve.points)) for curve in self.tlb],
-            "not_measured": list(self.not_measured),
-        }
+        return {"schema": SCHEMA, "kind": KIND, **_json_value(self)}
 
 
-def _replace_fields(value: Curve | Pair | StreamRate | TlbCurve, **instead: object) -> Json:
-    return {name: instead.get(name, getattr(value, name)) for name in value.__dataclass_fields__}
-
-
-def _points(points: tuple[Point, ...]) -> list[Json]:
-    return [{"table_bytes": point.table_bytes, "ns": point.ns.json_data()} for point in points]
-
-
-def _read_points(data: list[Json]) -> tuple[Point, ...]:
-    return tuple(Point(int(value["table_bytes"]), read_measured(value["ns"])) for value in data)
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Measured):
+        return {"processes": list(value.processes), **asdict(value.interval)}
+    if is_dataclass(value):
+        return {field.name: _json_value(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: _json_value(inner) for key, inner in value.items()}
+    return list(map(_json_value, value)) if isinstance(value, tuple) else value
 
 
 def read_portrait(data: Json) -> Portrait:
@@ -192,38 +155,8 @@ def read_portrait(data: Json) -> Portrait:
             raise NumalabError(
                 f"this is {data['kind']}, version {data['schema']}, not a {KIND}, version {SCHEMA}"
             )
-        made = Portrait(
-            **{
-                name: data[name]
-                for name in Portrait.__dataclass_fields__
-                if name not in ("curves", "pairs", "streams", "tlb", "not_measured")
-            },
-            curves=(), pairs=(), streams=(), tlb=(), not_measured=tuple(data["not_measured"]),
-        )  # fmt: skip
-        return replace(
-            made,
-            curves=tuple(
-                Curve(**{**value, "points": _read_points(value["points"])}) for value in
-            data["curves"] ),
-            pairs=tuple(
-                Pair(**{
-                    **value,
-                    "latency_ns": value["latency_ns"] and read_measured(value["latency_ns"]),
-                    "gb_s": {name: read_measured(rate) for name, rate in value["gb_s"].items()},
-                })
-                for value in data["pairs"]
-            ),
-            streams=tuple(
-                StreamRate(**{
-                    **value, "pus": tuple(value["pus"]), "gb_s": read_measured(value["gb_s"])
-                })
-                for value in data["streams"]
-            ),
-            tlb=tuple(
-                TlbCurve(**{**value, "points": _read_points(value["points"])}) for value in
-            data["tlb"] ),
-        )  # fmt: skip
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        return msgspec.convert(data, Portrait)
+    except (KeyError, TypeError, ValueError) as error:
         raise NumalabError(f"not what ./numalab portrait --json writes: {error!r}") from error
 
 

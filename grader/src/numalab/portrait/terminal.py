@@ -11,7 +11,7 @@ from numalab.explore.text_plot import Axis, PlotSeries, text_plot
 from numalab.explore.wording import bytes_words, interval_note, short_bytes, three_digits
 from numalab.machines.topology import memory_nodes
 from numalab.portrait.plan import ALONE, PAIR_STREAMS, SPREAD, STREAMS
-from numalab.portrait.record import Curve, Measured, Pair, Portrait, StreamRate
+from numalab.portrait.record import Measured, Pair, Point, Portrait, StreamRate
 from numalab.portrait.sentences import (
     GB_S_NOTE,
     cache_lines,
@@ -50,8 +50,9 @@ def show(portrait: Portrait, console: Console) -> None:
     say([*topology_lines(portrait), probe_line(portrait), *load_line(portrait.node)])
     title(f"Latency over the size of a table [ns], on {page_words(portrait, portrait.curve_pages)} "
           "pages")  # fmt: skip
-    for names, block in _blocks_of_curves(portrait.curves):
-        console.print(_curve_table(block, names))
+    for start in range(0, len(portrait.curves), len(MARKS)):  # which fit next to each other
+        block = portrait.curves[start : start + len(MARKS)]
+        console.print(_latency_table([(curve_name(curve), curve.points) for curve in block]))
     say([_note([point.ns for curve in portrait.curves for point in curve.points])], "dim")
     console.print()
     say(_picture(portrait))
@@ -64,7 +65,8 @@ def show(portrait: Portrait, console: Console) -> None:
     say([*_alone(portrait)])
     say([*_stream_notes(portrait)], "dim")
     title("TLB: latency of a link in each page [ns]")
-    console.print(_tlb_table(portrait))
+    on_pages = [(f"{page_words(portrait, one.pages)} pages", one.points) for one in portrait.tlb]
+    console.print(_latency_table(on_pages))
     say(tlb_lines(portrait))
     title("What this portrait does not show")
     say([f"- {sentence}" for sentence in portrait.not_measured] or ["- nothing was left out"])
@@ -77,21 +79,14 @@ def _note(values: Sequence[Measured]) -> str:
 # ---- latency ---------------------------------------------------------------------------
 
 
-def _blocks_of_curves(
-    curves: Sequence[Curve],
-) -> Iterator[tuple[list[str], Sequence[Curve]]]:
-    """Yield names and curves in blocks of at most three, which fit next to each other."""
-    for start in range(0, len(curves), len(MARKS)):
-        block = curves[start : start + len(MARKS)]
-        yield [curve_name(curve) for curve in block], block
-
-
-def _curve_table(curves: Sequence[Curve], names: Sequence[str]) -> Table:
+def _latency_table(columns: Sequence[tuple[str, Sequence[Point]]]) -> Table:
+    """Return a table of latencies by size. columns: heads and points."""
     table = plain_table()
     table.add_column("table", justify="right", no_wrap=True)
-    for name in names:
+    by_size = []
+    for name, points in columns:
         table.add_column(name.replace(", ", ",\n"), no_wrap=True)
-    by_size = [{point.table_bytes: point.ns for point in curve.points} for curve in curves]
+        by_size.append({point.table_bytes: point.ns for point in points})
     for size in sorted({size for one in by_size for size in one}):
         table.add_row(bytes_words(size), *(value_words(one.get(size)) for one in by_size))
     return table
@@ -213,18 +208,3 @@ def _stream_notes(portrait: Portrait) -> Iterator[str]:
     if sizes[1:]:
         words += f" to {bytes_words(sizes[-1])}, larger with more threads"
     yield f"Arrays: {words}. {_note([one.gb_s for one in rates])}"
-
-
-# ---- the TLB ---------------------------------------------------------------------------
-
-
-def _tlb_table(portrait: Portrait) -> Table:
-    table = plain_table()
-    table.add_column("table", justify="right", no_wrap=True)
-    by_size = []
-    for curve in portrait.tlb:
-        table.add_column(f"{page_words(portrait, curve.pages)} pages", no_wrap=True)
-        by_size.append({point.table_bytes: point.ns for point in curve.points})
-    for size in sorted({size for one in by_size for size in one}):
-        table.add_row(bytes_words(size), *(value_words(one.get(size)) for one in by_size))
-    return table

@@ -29,7 +29,7 @@ class ExamQuestion:
     Attributes:
         text: the question, in Markdown.
         correct_choice: the index of the correct one of `choices`.
-        answer: the reasons for it.
+        answer: the reasons for it; of a notebook's question a sentence on each choice.
     """
 
     text: str
@@ -57,7 +57,8 @@ def group_of(mistake: KnownMistake, language: str) -> Group:
     return mistake.first, mistake.says_in(language)
 
 
-def _names(criteria: Iterable[str]) -> str:
+def names(criteria: Iterable[str]) -> str:
+    """Return names of criteria as Markdown, joined in words."""
     return listed([f"`{name}`" for name in criteria])
 
 
@@ -155,14 +156,16 @@ def code_questions(
     known: Sequence[KnownMistake],
     seed: str,
 ) -> list[ExamQuestion]:
-    """Return questions for what is wrong in a listing. known: the lab's mistakes. Raises OSError
-    where a file can't be read."""
+    """Return questions for what is wrong in a listing; of mistakes for which there are too few
+    others, none. known: the lab's mistakes. Raises OSError where a file can't be read."""
     draw = random.Random(f"code {lab.name} {language} {seed}")
     code = {mistake.name: code_of(installation, lab, language, mistake) for mistake in known}
     able = [mistake for mistake in known if code[mistake.name]]
     asked = []
     for mistake in _drawn(draw, able, language, CODE_QUESTIONS):
         others = _others(draw, mistake, known, language)
+        if len(others) < CHOICES - 1:
+            continue
         kernel = f"this {LANGUAGE_NAMES[language]} kernel"
         text = (
             f"Somebody hands in {kernel if mistake.folder is None else 'these files'}; what is not "
@@ -170,7 +173,7 @@ def code_questions(
             "it?"
         )
         answer = (
-            f'It fails {_names(mistake.fails)}; the report says "... '
+            f'It fails {names(mistake.fails)}; the report says "... '
             f'{mistake.says_in(language).strip()} ..." (`{mistake.name}`).'
         )
         asked.append(_make_question(draw, text, mistake, others, answer))
@@ -180,8 +183,8 @@ def code_questions(
 def report_questions(
     lab: Lab, language: Language, known: Sequence[KnownMistake], seed: str
 ) -> list[ExamQuestion]:
-    """Return questions for the mistake that explains a sentence of a report. known: the lab's
-    mistakes."""
+    """Return questions for the mistake that explains a sentence of a report; of mistakes for which
+    there are too few others, none. known: the lab's mistakes."""
     draw = random.Random(f"report {lab.name} {language} {seed}")
     able = [
         mistake
@@ -191,6 +194,8 @@ def report_questions(
     asked = []
     for mistake in _drawn(draw, able, language, REPORT_QUESTIONS):
         others = _others(draw, mistake, known, language)
+        if len(others) < CHOICES - 1:
+            continue
         text = (
             f"`{mistake.first}` fails, and the report says "
             f'"... {mistake.says_in(language).strip()} ...". Which of these mistakes explains that?'
@@ -200,7 +205,7 @@ def report_questions(
             for other in known
             if other is not mistake and group_of(other, language) == group_of(mistake, language)
         ]
-        answer = f"It fails {_names(mistake.fails)} (`{mistake.name}`)."
+        answer = f"It fails {names(mistake.fails)} (`{mistake.name}`)."
         if alike:
             answer += f" The same is said of: {' / '.join(alike)}"
         asked.append(_make_question(draw, text, mistake, others, answer))

@@ -4,7 +4,7 @@ the lab, its solution and its deck."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,7 +97,15 @@ def gather(installation: Installation, lab: Lab, language: Language, seed: str) 
 def notes(material: Material) -> str:
     """Return the notes as one text in Markdown."""
     parts = (_head, _plan, _mistakes, _hints, _answers, _exam)
-    return "\n".join(line for part in parts for line in part(material)) + "\n"
+    return "\n\n".join(block for part in parts for block in part(material)) + "\n"
+
+
+# Each part yields blocks of Markdown, such as a heading, a paragraph or a list. Blank lines go
+# between them.
+
+
+def _listing(*lines: str) -> str:
+    return "\n".join(["```", *lines, "```"])
 
 
 # ---- what it is about ------------------------------------------------------------------
@@ -106,18 +114,13 @@ def notes(material: Material) -> str:
 def _head(material: Material) -> Iterator[str]:
     lab, handout = material.lab, material.handout
     yield f"# Lab {lab.number}, {lab.title}: instructor notes"
-    yield ""
     yield (
         f"Made by `./numalab notes {lab.number}` from the lab's own files; make it again rather "
         "than edit it. It has all answers: it is not for students."
     )
-    yield ""
     yield f"**Students will be able to** {handout.goals[:1].lower()}{handout.goals[1:]}"
-    yield ""
     yield f"**They need** {handout.needs[:1].lower()}{handout.needs[1:]}"
-    yield ""
     yield f"**What they will see:** {handout.effect[:1].lower()}{handout.effect[1:]}"
-    yield ""
 
 
 def _where(lab: Lab, criterion: Criterion) -> str:
@@ -139,71 +142,56 @@ def _where(lab: Lab, criterion: Criterion) -> str:
 def _plan(material: Material) -> Iterator[str]:
     lab, deck = material.lab, material.deck
     yield "## Lesson plan"
-    yield ""
     yield "Before the lesson, on the machine that the class will use:"
-    yield ""
-    yield "```"
-    yield "./numalab doctor                what it can show, and what disturbs times"
-    yield f"./numalab audit {lab.number}              handout and solution do what is declared"
-    yield "```"
-    yield ""
-    yield "| part | minutes | in the short plan |"
-    yield "|---|---:|---:|"
-    if deck is not None:
-        whole, short = minutes_of(deck.slides), minutes_of(deck.short)
-        yield f"| lecture, `slides/{deck.name}.md` | {whole} | {short} |"
-        yield f"| lab | {lab.minutes} | {lab.minutes} |"
-        yield f"| together | {whole + lab.minutes} | {short + lab.minutes} |"
+    yield _listing(
+        "./numalab doctor                what it can show, and what disturbs times",
+        f"./numalab audit {lab.number}              handout and solution do what is declared",
+    )
+    plan = ["| part | minutes | in the short plan |", "|---|---:|---:|"]
+    lab_row = f"| lab | {lab.minutes} | {lab.minutes} |"
+    if deck is None:
+        yield "\n".join([*plan, lab_row])
     else:
-        yield f"| lab | {lab.minutes} | {lab.minutes} |"
-    yield ""
-    if deck is not None:
+        whole, short = minutes_of(deck.slides), minutes_of(deck.short)
+        lecture = f"| lecture, `slides/{deck.name}.md` | {whole} | {short} |"
+        together = f"| together | {whole + lab.minutes} | {short + lab.minutes} |"
+        yield "\n".join([*plan, lecture, lab_row, together])
         yield from _lecture(deck)
     yield "### The lab, step by step"
-    yield ""
-    for number, step in enumerate(material.handout.steps, 1):
-        yield f"{number}. {step_in_short(step)}"
-    yield ""
+    steps = enumerate(material.handout.steps, 1)
+    yield "\n".join(f"{number}. {step_in_short(step)}" for number, step in steps)
     if material.published:
         yield "Published figures for predictions; students see them once they have predicted:"
-        yield ""
-        for name, one in material.published.items():
-            yield f"- {words(name)}: {one.value:g}. {' '.join(one.says.split())}"
-        yield ""
+        yield "\n".join(
+            f"- {words(name)}: {one.value:g}. {' '.join(one.says.split())}"
+            for name, one in material.published.items()
+        )
     yield "### What is graded, and where"
-    yield ""
-    yield "| criterion | points | graded |"
-    yield "|---|---:|---|"
-    for criterion in lab.criteria:
-        yield f"| `{criterion.name}` | {criterion.points} | {_where(lab, criterion)} |"
-    yield ""
+    graded = [f"| `{c.name}` | {c.points} | {_where(lab, c)} |" for c in lab.criteria]
+    yield "\n".join(["| criterion | points | graded |", "|---|---:|---|", *graded])
 
 
 def _lecture(deck: Deck) -> Iterator[str]:
     yield "### The lecture, slide by slide"
-    yield ""
     yield (
         f"All of it takes {minutes_of(deck.slides)} minutes. The slides with a number in the last "
         f"column are the short lecture of {minutes_of(deck.short)}; the text of the lab has the "
         "rest."
     )
-    yield ""
-    yield "| slide | | minutes | short |"
-    yield "|---:|---|---:|---:|"
+    lines = ["| slide | | minutes | short |", "|---:|---|---:|---:|"]
     for slide in deck.slides:
         title = slide.title.replace("|", "\\|")
         short = slide.minutes if slide in deck.short else ""
-        yield f"| {slide.number} | {title} | {slide.minutes} | {short} |".replace("|  |", "| |")
-    yield ""
+        row = f"| {slide.number} | {title} | {slide.minutes} | {short} |"
+        lines.append(row.replace("|  |", "| |"))
+    yield "\n".join(lines)
 
 
 # ---- what students get wrong --------------------------------------------------------------
 
 
 def _mistakes(material: Material) -> Iterator[str]:
-    lab = material.lab
     yield "## What students get wrong, and what the kit says to it"
-    yield ""
     yield (
         f"{count(len(material.mistakes), 'mistake')}, by the criterion that a student meets "
         "first and "
@@ -211,49 +199,42 @@ def _mistakes(material: Material) -> Iterator[str]:
         "may be wrong. Each lies in the kit, and the suite grades it. A kernel that is not correct "
         "fails what else is asked of it, too. To show one:"
     )
-    yield ""
-    yield from _show(material)
-    for criterion in lab.criteria:
+    if material.mistakes:
+        yield _show(material)
+    for criterion in material.lab.criteria:
         own = [mistake for mistake in material.mistakes if mistake.first == criterion.name]
         if own:
             yield from _criterion_mistakes(material, criterion, own)
 
 
-def _show(material: Material) -> Iterator[str]:
+def _show(material: Material) -> str:
+    """Return the commands that grade a mistake."""
     lab, language = material.lab, material.language
     able = (w for w in material.mistakes if w.folder is None and language in w.kernels)
     mistake = next(able, material.mistakes[0])
     path = material.paths[mistake.name]
-    suffix = path.suffix
     folder = f"demo/{lab.name}"
-    yield "```"
-    yield f"mkdir -p {folder}"
-    if lab.files:
-        yield f"cp solutions/{lab.name}/*.* {folder}/"
-    yield f"cp {path} {folder}/kernel{suffix}"
-    yield f"./numalab grade {lab.number} --quick --lang {language} --submission demo"
-    yield "```"
-    yield ""
+    return _listing(
+        f"mkdir -p {folder}",
+        *([f"cp solutions/{lab.name}/*.* {folder}/"] if lab.files else []),
+        f"cp {path} {folder}/kernel{path.suffix}",
+        f"./numalab grade {lab.number} --quick --lang {language} --submission demo",
+    )
 
 
 def _criterion_mistakes(
     material: Material, criterion: Criterion, own: Sequence[KnownMistake]
 ) -> Iterator[str]:
     yield f"### `{criterion.name}`"
-    yield ""
     hint = hint_command(material.lab, criterion.name)
     if hint:
         yield f"Help: `{hint}`."
-        yield ""
     groups: dict[str, list[KnownMistake]] = {}
     for mistake in own:
         groups.setdefault(_report_words(mistake, material.language), []).append(mistake)
     for said, alike in groups.items():
         yield said
-        yield ""
-        for mistake in alike:
-            yield f"- {mistake.mistake} {_facts(material, mistake)}"
-        yield ""
+        yield "\n".join(f"- {one.mistake} {_facts(material, one)}" for one in alike)
 
 
 def _report_words(mistake: KnownMistake, language: str) -> str:
@@ -273,17 +254,13 @@ def _facts(material: Material, mistake: KnownMistake) -> str:
     correctness = {c.name for c in material.lab.criteria if c.kind == "correctness"}
     more = [name for name in mistake.fails if name != mistake.first]
     if more and mistake.first not in correctness:
-        told.append(f"Fails {_named(more)}, too.")
+        told.append(f"Fails {exam.names(more)}, too.")
     if mistake.may_fail:
-        told.append(f"May fail {_named(mistake.may_fail)}.")
+        told.append(f"May fail {exam.names(mistake.may_fail)}.")
     if mistake.folder is None and mistake.languages != material.lab.languages:
         told.append(f"In {listed([LANGUAGE_NAMES[name] for name in mistake.languages])} only.")
     told.append(f"`{material.paths[mistake.name].name}`")
     return " ".join(told)
-
-
-def _named(criteria: Iterable[str]) -> str:
-    return listed([f"`{name}`" for name in criteria])
 
 
 # ---- hints and answers ---------------------------------------------------------------------
@@ -294,59 +271,41 @@ def _hints(material: Material) -> Iterator[str]:
     if not lab.hints:
         return
     yield "## Hints that students can ask for"
-    yield ""
     yield "The weakest first; the last one is nearly the solution."
-    yield ""
     for ladder in lab.hints:
         command = " ".join(filter(None, ("./numalab hint", lab.number, ladder.topic)))
         yield f"### `{command}`"
-        yield ""
         if ladder.topic:
-            yield f"For {_named(ladder.criteria)}."
-            yield ""
-        for number, level in enumerate(ladder.levels, 1):
-            yield f"{number}. {' '.join(level.split())}"
-        yield ""
+            yield f"For {exam.names(ladder.criteria)}."
+        levels = enumerate(ladder.levels, 1)
+        yield "\n".join(f"{number}. {' '.join(level.split())}" for number, level in levels)
 
 
 def _answers(material: Material) -> Iterator[str]:
     yield "## Questions to talk about"
-    yield ""
-    for question in material.handout.questions:
-        yield f"- {question}"
-    yield ""
+    yield "\n".join(f"- {question}" for question in material.handout.questions)
     if material.prompt:
         yield (
             f"To be explained in three sentences ({explanation.FILE}, handed in beside the kernel "
             f"and kept with each grading): {material.prompt}"
         )
-        yield ""
     yield "### Answers, to these and to the steps"
-    yield ""
     yield material.answers or f"See solutions/{material.lab.name}/README.md."
-    yield ""
 
 
 # ---- exam --------------------------------------------------------------------------------
 
 
 def _exam(material: Material) -> Iterator[str]:
-    lab = material.lab
     yield "## Exam questions"
-    yield ""
     yield (
         f"The first {len(material.quiz)} are those of the notebook, which every student has seen. "
         f"The others are drawn by the seed `{material.seed}`; another one draws others: "
-        f"`./numalab notes {lab.number} --seed {material.seed}b`."
+        f"`./numalab notes {material.lab.number} --seed {material.seed}b`."
     )
-    yield ""
-    for number, question in enumerate(material.exam_questions, 1):
+    numbered = list(enumerate(material.exam_questions, 1))
+    for number, question in numbered:
         yield f"**{number}.** {question.text}"
-        yield ""
-        for letter, choice in question.lettered:
-            yield f"- {letter}) {choice}"
-        yield ""
+        yield "\n".join(f"- {letter}) {choice}" for letter, choice in question.lettered)
     yield "## Answers to the exam questions"
-    yield ""
-    for number, question in enumerate(material.exam_questions, 1):
-        yield f"{number}. **{question.letter}.** {question.answer}"
+    yield "\n".join(f"{number}. **{one.letter}.** {one.answer}" for number, one in numbered)

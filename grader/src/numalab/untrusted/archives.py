@@ -10,6 +10,7 @@ import bz2
 import gzip
 import json
 import lzma
+import re
 import struct
 import tarfile
 import tempfile
@@ -193,7 +194,7 @@ def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
     source: IO[bytes]
     if start.startswith(b"\x1f\x8b"):
         source = gzip.GzipFile(fileobj=file, mode="rb")  # type: ignore[assignment]
-    elif start.startswith(b"BZh"):
+    elif re.match(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", start):  # or a plain tar of a file "BZh..."
         source = bz2.BZ2File(file)
     else:
         return _xz_chunks(file) if start.startswith(b"\xfd7zXZ\0") else None

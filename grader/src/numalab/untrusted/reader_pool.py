@@ -18,6 +18,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -154,3 +156,12 @@ class ReaderPool:
             # A plain OSError: a FileNotFoundError and its like would be taken for the file's.
             raise OSError(f"no process can be started to read a file: {error}") from error
         return Reading(ours, limits)
+
+
+def try_to_read(module: str, content: bytes, limits: Limits) -> None:
+    """Read a content by a module whose readers only try whether they come to its end. Raises
+    Unreadable where they don't within the limits, and OSError as ReaderPool.read."""
+    with ReaderPool(module) as readers, tempfile.TemporaryFile() as file:
+        file.write(content)
+        with readers.read(file, {}, limits) as reading:
+            deque(reading.answer(), maxlen=0)

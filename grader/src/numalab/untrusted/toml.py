@@ -3,14 +3,12 @@ dotted keys it takes time with the square of their number."""
 
 from __future__ import annotations
 
-import tempfile
 import tomllib
 from contextlib import suppress
 from functools import lru_cache
 from typing import IO, Any
 
 from numalab.untrusted import reader_pool
-from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
 MOST_BYTES = 64 << 10  # of a student's file; the labs' own have a few KiB at most
@@ -36,12 +34,8 @@ def why_not_readable(text: str) -> str:
         return "has characters that no text has"
     if len(content) > MOST_BYTES:
         return f"is larger than {MOST_BYTES >> 10} KiB"
-    with ReaderPool("toml") as readers, tempfile.TemporaryFile() as file:
-        file.write(content)
-        with readers.read(file, {}, LIMITS) as reading:
-            try:
-                for _ in reading.answer():
-                    pass
-            except Unreadable as error:
-                return str(error)
+    try:
+        reader_pool.try_to_read("toml", content, LIMITS)
+    except Unreadable as error:
+        return str(error)
     return ""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import suppress
 from typing import IO, Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
 from numalab.untrusted import reader_pool
-from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.reader_server import Connection, Unreadable
 
 DEEPEST = 64  # levels of elements; hwloc's exports have less than half as many
@@ -60,9 +58,5 @@ def parsed(content: bytes) -> ElementTree.Element:
     """Return the root element of an XML text, after a process of its own has parsed it within
     LIMITS. Raises what parse() raises, Unreadable also where it could not, and OSError, such as
     where no process can be started."""
-    with ReaderPool("xml") as readers, tempfile.TemporaryFile() as file:
-        file.write(content)
-        with readers.read(file, {}, LIMITS) as reading:
-            for _ in reading.answer():
-                pass
+    reader_pool.try_to_read("xml", content, LIMITS)
     return parse(content)

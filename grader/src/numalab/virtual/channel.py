@@ -68,20 +68,21 @@ class Channel:
         del self._received[: 5 + length]
         return frame
 
+    def _read(self) -> None:
+        """Read once, waiting if nothing has arrived."""
+        data = self._line.recv(RECEIVE_BYTES)
+        if not data:
+            raise ChannelClosed
+        self._received += data
+
     def receive_ready(self) -> list[Frame]:
         """Read once, waiting if nothing has arrived, and return the frames that are complete now,
         in their order; often none."""
         try:
-            data = self._line.recv(RECEIVE_BYTES)
+            self._read()
         except OSError as error:
             raise ChannelClosed from error
-        if not data:
-            raise ChannelClosed
-        self._received += data
-        frames = []
-        while frame := self._next():
-            frames.append(frame)
-        return frames
+        return list(iter(self._next, None))
 
     def wait_for(self, kind: int, limit_s: float) -> Frame | None:
         """Return the next frame of a type, and drop those before it; None after limit_s seconds."""
@@ -89,18 +90,13 @@ class Channel:
         try:
             while (left_s := deadline - time.monotonic()) > 0:
                 frame = self._next()
-                if frame is not None:
-                    if frame.type == kind:
-                        return frame
-                    continue
-                self._line.settimeout(left_s)
-                try:
-                    data = self._line.recv(RECEIVE_BYTES)
-                except TimeoutError:
-                    return None
-                if not data:
-                    raise ChannelClosed
-                self._received += data
+                if frame is None:
+                    self._line.settimeout(left_s)
+                    self._read()
+                elif frame.type == kind:
+                    return frame
+        except TimeoutError:
+            return None
         except OSError as error:
             raise ChannelClosed from error
         finally:

@@ -2,7 +2,8 @@
 
     options = ClusterOptions(nodes=2)
     with boot_cluster(installation, machine, [], options, GuestOptions(), print) as cluster:
-        cluster.hold({"/numalab/ring": installation.build / "ring"})     # on all nodes
+        for guest in cluster.guests:
+            guest.hold({"/numalab/ring": installation.build / "ring"})
         before = cluster.counts()
         ended = cluster.run(1, ["mpiexec", "-n", "2", "-ppn", "1", "/numalab/ring"],
                             "/", environment, out.extend, err.extend, limit_s=60.0)
@@ -18,7 +19,6 @@ adds some kilobytes.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import selectors
 from collections.abc import Callable, Mapping, Sequence
@@ -92,18 +92,6 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         """Names of the nodes: node1, node2 and so on."""
         return tuple(guest.name for guest in self.guests)
 
-    @property
-    def mpi_environment(self) -> dict[str, str]:
-        """Variables by which mpiexec starts ranks on all nodes, in the order of their numbers, and
-        MPICH uses the link. run() adds them."""
-        return mpi_environment()
-
-    def hold(self, programs: Mapping[str, Path]) -> None:
-        """Put files of this machine into the memory of every node, in place of those that it held
-        before. programs: by the path that each gets in the node. Raises GuestFailed and OSError."""
-        for guest in self.guests:
-            guest.hold(programs)
-
     def run(
         self,
         node: int,
@@ -123,35 +111,16 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         """
         guest = self.guests[node - 1]
         others = {end: one for end, one in self._ends.items() if one is not guest}
+        watch = _Watch(source or Input(), others, self._relay)
+        variables = dict(environment) | mpi_environment()
         return guest.run(
-            arguments,
-            folder,
-            dict(environment) | self.mpi_environment,
-            write_output,
-            write_errors,
-            _Watch(source or Input(), others, self._relay),
-            window,
-            limit_s,
+            arguments, folder, variables, write_output, write_errors, watch, window, limit_s
         )
-
-    def runner_of(self, node: int) -> Callable[..., Ended | None]:
-        """Return run() on this node, to be called as Guest.run is."""
-        return functools.partial(self.run, node)
 
     def counts(self) -> Counts:
         """Return what has crossed each node's link since the relay was started; waits until the
         links are quiet (Relay.counts). Raises GuestFailed."""
         return self._relay.counts()
-
-    def pause(self) -> None:
-        """Stop all nodes, so that they use none of this machine's cores."""
-        for guest in self.guests:
-            guest.pause()
-
-    def resume(self) -> None:
-        """Let all nodes go on."""
-        for guest in self.guests:
-            guest.resume()
 
 
 class _Watch(Input):

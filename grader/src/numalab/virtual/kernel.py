@@ -30,6 +30,7 @@ import zstandard
 
 from numalab.errors import NumalabError, UserError
 from numalab.file_systems.room import cache_place, shortage
+from numalab.files import read_json
 from numalab.processes import shell_variables, starting
 from numalab.words import StepReport
 
@@ -39,6 +40,7 @@ MODULES = ("virtio_pci", "9pnet_virtio", "9p", "virtio_console")
 NETWORK_MODULES = ("virtio_net", "e1000", "af_packet")
 PREPARED_VERSION = 3  # of the content of a kept kernel's folder
 FETCH_LIMIT_S = 900
+_DAMAGED = (lzma.LZMAError, zstandard.ZstdError, zlib.error, OSError, ValueError, EOFError)
 OTHER_KERNEL = (
     "Name a kernel with --guest-kernel FILE: a vmlinuz whose modules lie in "
     "/lib/modules/VERSION, or in the same unpacked package."
@@ -104,14 +106,7 @@ def decompress(data: bytes) -> bytes:
             return bz2.decompress(data)
         if data[:4] == b"\x28\xb5\x2f\xfd":
             return _first_stream(zstandard.ZstdDecompressor().decompressobj(), data)
-    except (
-        lzma.LZMAError,
-        zstandard.ZstdError,
-        zlib.error,
-        OSError,
-        ValueError,
-        EOFError,
-    ) as error:
+    except _DAMAGED as error:
         raise NumalabError(f"the guest's kernel can't be decompressed: {error}") from error
     if data[:4] in (b"\x02\x21\x4c\x18", b"\x89LZO"):
         raise UserError(
@@ -230,12 +225,7 @@ def load_order(
 # ---- the store -----------------------------------------------------------------------
 
 
-def _prepare(
-    store: Path,
-    version: str,
-    image: bytes,
-    modules: Modules,
-) -> GuestKernel:
+def _prepare(store: Path, version: str, image: bytes, modules: Modules) -> GuestKernel:
     """Keep a kernel in a folder of the store that is named by its content, and return it. Raises
     NumalabError where it is damaged, UserError as decompress, and OSError where it can't be
     written."""
@@ -279,24 +269,27 @@ def _prepare(
 
 
 def _load(folder: Path) -> GuestKernel | None:
-    try:
-        facts = json.loads((folder / "kernel.json").read_text())
-    except (OSError, json.JSONDecodeError):
-        return None
-    if facts.get("prepared_version") != PREPARED_VERSION:
+    """Return a kernel of the store; None where it is damaged, or kept by another version."""
+    facts = read_json(folder / "kernel.json")
+    if not isinstance(facts, dict) or facts.get("prepared_version") != PREPARED_VERSION:
         return None
 
     def paths(names: Sequence[str]) -> tuple[Path, ...]:
         return tuple(folder / f"{name}.ko" for name in names)
 
-    return GuestKernel(
-        facts["version"],
-        folder / "image",
-        facts["is_pvh"],
-        paths(facts["modules"]),
-        paths(facts["network_modules"]),
-        tuple(facts["network"]),
-    )
+    try:
+        kernel = GuestKernel(
+            facts["version"],
+            folder / "image",
+            facts["is_pvh"],
+            paths(facts["modules"]),
+            paths(facts["network_modules"]),
+            tuple(facts["network"]),
+        )
+    except (KeyError, TypeError):
+        return None
+    files = (kernel.image, *kernel.modules, *kernel.network_modules)
+    return kernel if all(map(Path.is_file, files)) else None
 
 
 # ---- where kernels come from -----------------------------------------------------------

@@ -14,7 +14,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,12 @@ class LinkTraffic:
     def subtract(self, earlier: LinkTraffic) -> LinkTraffic:
         """Return what has crossed since an earlier count; the largest frame and the peak stay those
         since the relay was started."""
-        return LinkTraffic(
-            self.frames - earlier.frames,
-            self.bytes - earlier.bytes,
-            self.tcp_frames - earlier.tcp_frames,
-            self.tcp_payload_bytes - earlier.tcp_payload_bytes,
-            self.largest_frame_bytes,
-            self.most_bytes_in_100_ms,
+        return replace(
+            self,
+            frames=self.frames - earlier.frames,
+            bytes=self.bytes - earlier.bytes,
+            tcp_frames=self.tcp_frames - earlier.tcp_frames,
+            tcp_payload_bytes=self.tcp_payload_bytes - earlier.tcp_payload_bytes,
         )
 
 
@@ -115,9 +114,9 @@ def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
     return files
 
 
-class Relay(contextlib.AbstractContextManager["Relay"]):
-    """The running relay. As a context manager it is closed at the end. links: QEMU's ends, one per
-    node; close_links() closes them once QEMU has inherited them."""
+class Relay:
+    """The running relay, which close() ends. links: QEMU's ends, one per node; close_links() closes
+    them once QEMU has inherited them."""
 
     def __init__(
         self, program: Path, nodes: Sequence[Node], rate_bytes_per_s: int, captures: Sequence[Path]
@@ -152,9 +151,6 @@ class Relay(contextlib.AbstractContextManager["Relay"]):
                 kept.pop_all()
         except OSError as error:
             raise NumalabError(f"the relay can't be started: {reason_of(error)}") from error
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close_links(self) -> None:
         for link in self.links:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import NumalabError, UserError
+from numalab.files import read_text, write_json
 from numalab.processes import shell_variables, starting
 
 PROBE_LIMIT_S = 30
@@ -41,10 +42,7 @@ class LocalMachine:
 
 
 def _boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
+    return read_text(Path("/proc/sys/kernel/random/boot_id")) or ""
 
 
 def _kvm_access() -> str:
@@ -68,7 +66,7 @@ def examine(probe: Path, cache: Path) -> LocalMachine:
         known = json.loads(kept.read_text())
         if now["boot_id"] and {key: known[key] for key in now} == now:
             return LocalMachine(known["tsc_khz"], known["kvm"], known["why"])
-    except (OSError, json.JSONDecodeError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     try:
         done = starting.run([probe], shell_variables.observer_environment(), limit_s=PROBE_LIMIT_S)
@@ -77,7 +75,5 @@ def examine(probe: Path, cache: Path) -> LocalMachine:
         return LocalMachine(0, False, f"examining it took more than {PROBE_LIMIT_S} s")
     except (OSError, json.JSONDecodeError) as error:
         raise NumalabError(f"the host can't be examined with {probe}: {error}") from error
-    partial = kept.with_name(f".host-{os.getpid()}.json")
-    partial.write_text(json.dumps(now | probed) + "\n")
-    partial.replace(kept)
+    write_json(kept, now | probed, indent=None)
     return LocalMachine(probed["tsc_khz"], probed["kvm"], probed["why"])

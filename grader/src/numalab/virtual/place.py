@@ -42,8 +42,8 @@ class PlaceLost(NumalabError):
 
 
 class NodeEnded(PlaceLost):
-    """The guest itself brought its end about, or can't hold a command's programs. command: what was
-    to run in it."""
+    """The guest itself brought its end about, or a command's programs are too large for it.
+    command: what was to run in it."""
 
     def __init__(self, message: str, command: Sequence[str]) -> None:
         super().__init__(message)

@@ -223,11 +223,6 @@ def share_tag(number: int) -> str:
     return f"share{number}"
 
 
-def _comma(path: str) -> str:
-    """Return a path with its commas escaped for an option of QEMU."""
-    return path.replace(",", ",,")
-
-
 def _where(machine: Machine, position: Position) -> str:
     """Return a position in the form of QEMU's options; a single die's number would be refused."""
     die = f"die-id={position.die}," if apic_layout(machine).dies > 1 else ""
@@ -358,9 +353,10 @@ def command_line(
     ]  # fmt: skip
     for number, (folder, writable) in enumerate(devices.shares):
         readonly = "off" if writable else "on"
+        path = folder.replace(",", ",,")  # a comma would begin QEMU's next option
         command += [
             "-fsdev",
-            f"local,id={share_tag(number)},path={_comma(folder)},security_model=none,"
+            f"local,id={share_tag(number)},path={path},security_model=none,"
             f"readonly={readonly},multidevs=remap",
             "-device", f"virtio-9p-pci,fsdev={share_tag(number)},mount_tag={share_tag(number)}",
         ]  # fmt: skip

@@ -22,12 +22,11 @@ from dataclasses import dataclass
 from numalab.course.csv_files import CsvTable
 from numalab.course.exports.exports import (
     ExportedFile,
+    check_worth,
     format_points,
-    late_remark,
+    grade_remarks,
     list_remark,
-    not_taken_remark,
-    student_labels,
-    undecided_remark,
+    student_label,
 )
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.intake.trees import letters
@@ -181,17 +180,17 @@ def fill_table(
                 cells[column] = format_points(row.points)
     graded = [row for row in rows if row.points is not None]
     lost = {row.student.id: row for row in graded if row.student.id not in found}
-    ungraded = [f"{r.student.name} in {r.lab}" for r in rows
-                if r.points is None and r.student.id in found and r.lab in column_of]  # fmt: skip
+    filled = [row for row in rows if row.lab in column_of]
+    ungraded = [row for row in filled if row.points is None and row.student.id in found]
     return ExportedFile(
         template.replace_rows(done).text(),
         (
-            *list_remark("No grade, left as it was", ungraded),
-            *undecided_remark(row for row in rows if row.lab in column_of),
-            *late_remark(row for row in rows if row.lab in column_of),
-            *not_taken_remark(row for row in rows if row.lab in column_of),
+            *list_remark(
+                "No grade, left as it was", [f"{r.student.name} in {r.lab}" for r in ungraded]
+            ),
+            *grade_remarks(filled, filled),
             *list_remark("Left as it was", left),
-            *list_remark("Graded, and not in the table", student_labels(lost.values())),
+            *list_remark("Graded, and not in the table", [*map(student_label, lost.values())]),
             *list_remark("In the table, and not in the gradebook", strangers),
             *list_remark("Labs without a column", [lab for lab in labs if lab not in column_of]),
         ),
@@ -207,12 +206,4 @@ def _check_column(
     title = template.rows[0][column]
     if cell == READ_ONLY:
         raise UserError(f"{where}: the column {title} is read only")
-    try:
-        possible = float(cell.replace(",", "."))
-    except ValueError:
-        return
-    if possible != worth:
-        raise UserError(
-            f"{where}: {title} has {possible:g} points, and {lab} is worth {worth:g} in this "
-            f"course. Make both alike, here in course.toml: [labs.{lab}] points = {possible:g}"
-        )
+    check_worth(cell, title, lab, worth, where)

@@ -18,17 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from numalab.course.gradebook.feedback import (
-    criterion_label,
-    explain_criterion,
-    has_criteria,
-    part_line,
-)
+from numalab.course.exports.exports import submission_tests
+from numalab.course.gradebook.feedback import explain_criterion, part_line
+from numalab.course.gradebook.parts import GradePart
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
 from numalab.errors import NumalabError, UserError
-from numalab.judging.verdict import Verdict, read_verdict
-from numalab.reports import verdict_words
+from numalab.reports.verdict_words import CriterionRow
 
 SCHEMA = "classroom50/result/v1"
 _HUNDREDTHS = 100
@@ -68,63 +64,47 @@ def _hundredths(points: float) -> int:
     return round(points * _HUNDREDTHS)
 
 
-def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """Return a test for each criterion whose points are gradable on the machine. prefix: for the
-    tests' names."""
-    earnable = verdict.earnable_points
-    scale = row.kernel_points / earnable if earnable else 0.0
-    tests: list[Json] = []
-    for shown in verdict_words.criterion_rows(verdict.criteria):
-        criterion = shown.criterion
-        if not shown.points or criterion.points_status == "not_gradable":
-            continue
-        is_decided = criterion.points_status in ("pass", "fail")
-        most = _hundredths(criterion.max_points * scale)
-        tests.append(
-            {
-                "test-name": f"{prefix}{criterion_label(criterion)}"
-                + ("" if is_decided else " (open, not decided yet)"),
-                "passed": criterion.status == "pass",
-                "score": min(most, _hundredths(criterion.points * scale)) if is_decided else 0,
-                "max-score": most,
-                "output": explain_criterion(shown),
-            }
-        )
-    return tests
+def _test(name: str, has_passed: bool, score: int, most: int, output: str) -> Json:
+    return {
+        "test-name": name,
+        "passed": has_passed,
+        "score": score,
+        "max-score": most,
+        "output": output,
+    }
 
 
-def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """Return tests for the variant's criteria, and for each part without criteria that can give
-    points."""
-    tests: list[Json] = []
-    if row.variant is not None and row.variant.result is not None:
-        tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
-    for part in row.parts:
-        if has_criteria(row, part) or not part.max_points:
-            continue
-        waits = " (open, no mark yet)" if part.state == "open" else ""
-        tests.append(
-            {
-                "test-name": f"{prefix}{part.name}{waits}",
-                "passed": part.points >= part.max_points,
-                "score": _hundredths(part.points),
-                "max-score": _hundredths(part.max_points),
-                "output": part_line(part),
-            }
-        )
-    return tests
+def _criterion_test(name: str, shown: CriterionRow, scale: float) -> Json | None:
+    """Return the test of a criterion whose points are gradable on the machine."""
+    criterion = shown.criterion
+    if not shown.points or criterion.points_status == "not_gradable":
+        return None
+    is_decided = criterion.points_status in ("pass", "fail")
+    most = _hundredths(criterion.max_points * scale)
+    return _test(
+        name + ("" if is_decided else " (open, not decided yet)"),
+        criterion.status == "pass",
+        min(most, _hundredths(criterion.points * scale)) if is_decided else 0,
+        most,
+        explain_criterion(shown),
+    )
+
+
+def _part_test(name: str, part: GradePart) -> Json:
+    return _test(
+        name + (" (open, no mark yet)" if part.state == "open" else ""),
+        part.points >= part.max_points,
+        _hundredths(part.points),
+        _hundredths(part.max_points),
+        part_line(part),
+    )
 
 
 def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
     """Return the test of a lab for which nothing is handed in, or nothing could be taken."""
     why = " ".join([*row.notes, *(problem.why for problem in problems)])
-    return {
-        "test-name": f"{row.lab}: handed in",
-        "passed": False,
-        "score": 0,
-        "max-score": _hundredths(row.max_points),
-        "output": why or "Nothing was handed in.",
-    }
+    most = _hundredths(row.max_points)
+    return _test(f"{row.lab}: handed in", False, 0, most, why or "Nothing was handed in.")
 
 
 def result(
@@ -154,17 +134,12 @@ def result(
     tests: list[Json] = []
     for row in rows:
         prefix = f"{row.lab}: " if several else ""
-        if row.result is not None:
-            tests += _tests(read_verdict(row.result), row, prefix)
-        if row.is_handed_in:
-            tests += _part_tests(row, prefix)
-        elif row.result is None and not row.points:
+        tests += submission_tests(row, prefix, _criterion_test, _part_test)
+        if not row.is_handed_in and row.result is None and not row.points:
             tests.append(_nothing(row, problems))
     if not rows:  # nothing that was handed in could be taken for a lab
         why = " ".join(problem.why for problem in problems)
-        tests.append(
-            {"test-name": "handed in", "passed": False, "score": 0, "max-score": 0, "output": why}
-        )
+        tests.append(_test("handed in", False, 0, 0, why))
     most = sum(_hundredths(row.max_points) for row in rows)
     at = graded_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {

@@ -1,17 +1,23 @@
-"""Remarks that several exports have, and a plain table for any other system."""
+"""What several exports have in common, and a plain table for any other system."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from numalab.course.csv_files import escape_formula, format_table
 from numalab.course.gradebook.counting import STATE_WORDS
-from numalab.course.gradebook.feedback import notices
+from numalab.course.gradebook.feedback import criterion_label, has_criteria, notices
 from numalab.course.gradebook.node_types import node_type
-from numalab.course.gradebook.parts import PartName
+from numalab.course.gradebook.parts import GradePart, PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.gradebook.undecided_points import criteria_text
+from numalab.course.records import Json
+from numalab.errors import UserError
+from numalab.judging.verdict import read_verdict
+from numalab.reports.verdict_words import CriterionRow, criterion_rows
+
+MOST_LISTED = 10  # names in a remark
 
 
 @dataclass(frozen=True)
@@ -28,55 +34,90 @@ def format_points(points: float | None) -> str:
     return "" if points is None else f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def list_remark(
-    what: str, names: Sequence[str], most: int = 10, separator: str = ", "
-) -> tuple[str, ...]:
-    """Return one sentence that lists names, or none if there are no names. most: how many names it
-    lists at most."""
+def list_remark(what: str, names: Sequence[str], separator: str = ", ") -> tuple[str, ...]:
+    """Return one sentence that lists names, at most MOST_LISTED, or none if there are no names."""
     if not names:
         return ()
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (f"{what}: {separator.join(names[:most])}{more}.",)
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return (f"{what}: {separator.join(names[:MOST_LISTED])}{more}.",)
 
 
-def student_labels(rows: Iterable[StandingRow]) -> list[str]:
-    return [f"{row.student.name} ({row.student.id})" for row in rows]
+def student_label(row: StandingRow) -> str:
+    return f"{row.student.name} ({row.student.id})"
 
 
-def undecided_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """Return one sentence on grades with undecided points, if there are any."""
-    return list_remark(
+def grade_remarks(rows: Sequence[StandingRow], written: Iterable[StandingRow]) -> Iterator[str]:
+    """Yield a sentence on grades with undecided points, one on hand-ins that Canvas marks as late,
+    by an unknown time, and one on those that can't be taken; each only if there are any. written:
+    those of the rows whose undecided points are told."""
+    yield from list_remark(
         "Provisional, since points are open, which count as not earned until batch grade has "
         "decided them",
-        [
-            f"{row.student.name} ({row.student.id}) in {row.lab}: {criteria_text(row.undecided)}"
-            for row in rows
-            if row.undecided
-        ],
+        [f"{_label_in_lab(r)}: {criteria_text(r.undecided)}" for r in written if r.undecided],
         separator="; ",
     )
-
-
-def late_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """Return one sentence on hand-ins that Canvas marks as late, by an unknown time, if there are
-    any."""
-    return list_remark(
+    yield from list_remark(
         "Late by Canvas, hours unknown, nothing taken off; a column handed_in_at in --students "
         "FILE tells when it was handed in",
-        [
-            f"{row.student.name} ({row.student.id}) in {row.lab}"
-            for row in rows
-            if row.is_late_unknown
-        ],
+        [_label_in_lab(row) for row in rows if row.is_late_unknown],
     )
+    not_taken = [_label_in_lab(row) for row in rows if row.is_not_taken]
+    yield from list_remark("Handed in, and can't be taken", not_taken)
 
 
-def not_taken_remark(rows: Iterable[StandingRow]) -> tuple[str, ...]:
-    """Return one sentence on hand-ins that can't be taken, if there are any."""
-    return list_remark(
-        "Handed in, and can't be taken",
-        [f"{row.student.name} ({row.student.id}) in {row.lab}" for row in rows if row.is_not_taken],
-    )
+def _label_in_lab(row: StandingRow) -> str:
+    return f"{student_label(row)} in {row.lab}"
+
+
+def check_worth(cell: str, column: str, lab: str, worth: float, where: str) -> None:
+    """Check that the points of an assignment, if a cell has a number, are what its lab is worth.
+    column: the assignment's name in messages; where: the table's. Raises UserError."""
+    try:
+        points = float(cell.replace(",", "."))
+    except ValueError:
+        return  # none are known, or it is a scale
+    if points != worth:
+        raise UserError(
+            f"{where}: {column} has {points:g} points, and {lab} is worth {worth:g} in this "
+            f"course. Make both alike, here in course.toml: [labs.{lab}] points = {points:g}"
+        )
+
+
+# ---- tests of a submission ---------------------------------------------------------------------
+
+
+def submission_tests(
+    row: StandingRow,
+    prefix: str,
+    criterion_test: Callable[[str, CriterionRow, float], Json | None],
+    part_test: Callable[[str, GradePart], Json],
+) -> Iterator[Json]:
+    """Yield a test for each row of a criterion, of the kernel and then of the variant that is part
+    of the grade, and for each part without criteria that can give points.
+
+    Args:
+        prefix: for the tests' names.
+        criterion_test: makes a test of its name, the row, and the points of the course over those
+            of the criteria, 0 if none can be earned; None: no test.
+        part_test: makes a test of its name and the part.
+    """
+    variant = row.variant if row.is_handed_in else None
+    for of, begin in ((row, prefix), (variant, f"{prefix}variant: ")):
+        if of is None or of.result is None:
+            continue
+        verdict = read_verdict(of.result)
+        earnable = verdict.earnable_points
+        scale = of.kernel_points / earnable if earnable else 0.0
+        for shown in criterion_rows(verdict.criteria):
+            test = criterion_test(f"{begin}{criterion_label(shown.criterion)}", shown, scale)
+            if test is not None:
+                yield test
+    for part in row.parts if row.is_handed_in else ():
+        if part.max_points and not has_criteria(row, part):
+            yield part_test(f"{prefix}{part.name}", part)
+
+
+# ---- a plain table -----------------------------------------------------------------------------
 
 
 def _state(row: StandingRow) -> str:
@@ -142,9 +183,7 @@ def export_csv(standing: Standing) -> ExportedFile:
         ]
         for row in standing.rows
     )
-    told = (
-        *undecided_remark(standing.rows), *late_remark(standing.rows),
-    *not_taken_remark(standing.rows) )  # fmt: skip
+    told = tuple(grade_remarks(standing.rows, standing.rows))
     return ExportedFile(format_table(header, rows, has_bom=True), told)
 
 

@@ -10,67 +10,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from numalab.course.gradebook.feedback import (
-    criterion_label,
-    explain_criterion,
-    has_criteria,
-    part_line,
-    summary_lines,
-)
+from numalab.course.exports.exports import submission_tests
+from numalab.course.gradebook.feedback import explain_criterion, part_line, summary_lines
 from numalab.course.gradebook.parts import GradePart, round_points
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem
-from numalab.judging.verdict import Verdict, read_verdict
-from numalab.reports import verdict_words
+from numalab.reports.verdict_words import STATUS_STYLE, CriterionRow
 
 _STATUS = {"pass": "passed", "fail": "failed"}
 
 
-def _tests(verdict: Verdict, row: StandingRow, prefix: str) -> list[Json]:
-    """Return a test for each row of a criterion, on the scale of the lab's points. It has no score
-    if the points are undecided or not gradable, if the lab's kernel can give none, or if another
-    row of the criterion has the score."""
-    earnable = verdict.earnable_points
-    scale = row.kernel_points / earnable if earnable else 0.0
-    tests = []
-    for shown in verdict_words.criterion_rows(verdict.criteria):
-        criterion = shown.criterion
-        test: Json = {
-            "name": f"{prefix}{criterion_label(criterion)}",
-            "output": explain_criterion(shown),
-            "visibility": "visible",
-        }
-        if criterion.points_status in _STATUS:
-            test["status"] = _STATUS[criterion.status]
-            if shown.points and scale:
-                test["score"] = round_points(criterion.points * scale)
-                test["max_score"] = round_points(criterion.max_points * scale)
-        else:
-            words = verdict_words.STATUS_STYLE[criterion.points_status][0]
-            test["output"] = f"Not graded ({words}): {test['output']}"
-        tests.append(test)
-    return tests
+def _criterion_test(name: str, shown: CriterionRow, scale: float) -> Json:
+    """Return the test of a row of a criterion, on the scale of the lab's points. It has no score if
+    the points are undecided or not gradable, if the lab's kernel can give none, or if another row
+    of the criterion has the score."""
+    criterion = shown.criterion
+    test: Json = {"name": name, "output": explain_criterion(shown), "visibility": "visible"}
+    if criterion.points_status in _STATUS:
+        test["status"] = _STATUS[criterion.status]
+        if shown.points and scale:
+            test["score"] = round_points(criterion.points * scale)
+            test["max_score"] = round_points(criterion.max_points * scale)
+    else:
+        words = STATUS_STYLE[criterion.points_status][0]
+        test["output"] = f"Not graded ({words}): {test['output']}"
+    return test
 
 
-def _part_tests(row: StandingRow, prefix: str) -> list[Json]:
-    """Return tests for the variant's criteria, and for each part without criteria that can give
-    points."""
-    tests: list[Json] = []
-    if row.variant is not None and row.variant.result is not None:
-        tests += _tests(read_verdict(row.variant.result), row.variant, f"{prefix}variant: ")
-    for part in row.parts:
-        if has_criteria(row, part) or not part.max_points:
-            continue
-        test: Json = {
-            "name": f"{prefix}{part.name}",
-            "output": part_line(part),
-            "visibility": "visible",
-        }
-        if part.state not in ("open", "waiting"):
-            test["status"] = "passed" if part.points >= part.max_points else "failed"
-            test["score"], test["max_score"] = part.points, part.max_points
-        tests.append(test)
-    return tests
+def _part_test(name: str, part: GradePart) -> Json:
+    test: Json = {"name": name, "output": part_line(part), "visibility": "visible"}
+    if part.state not in ("open", "waiting"):
+        test["status"] = "passed" if part.points >= part.max_points else "failed"
+        test["score"], test["max_score"] = part.points, part.max_points
+    return test
 
 
 def _part_json(part: GradePart) -> Json:
@@ -103,10 +75,7 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
     output = []
     for row in rows:
         prefix = f"{row.lab}: " if several else ""
-        if row.result is not None:
-            tests += _tests(read_verdict(row.result), row, prefix)
-        if row.is_handed_in:
-            tests += _part_tests(row, prefix)
+        tests += submission_tests(row, prefix, _criterion_test, _part_test)
         output.append("\n".join([*([row.lab] if several else []), *summary_lines(row)]))
     output += [problem.why for problem in problems]
     data: Json = {

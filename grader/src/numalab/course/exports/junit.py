@@ -12,11 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from numalab.course.gradebook.feedback import (
-    criterion_label,
-    part_line,
-    summary_lines,
-)
+from numalab.course.gradebook.feedback import criterion_label, part_line, summary_lines
 from numalab.course.gradebook.parts import NOTHING_OF_IT
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import Json, Problem

@@ -21,30 +21,26 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from numalab.course.csv_files import CsvTable, escape_formula, format_table
 from numalab.course.exports.exports import (
     ExportedFile,
+    check_worth,
     format_points,
-    late_remark,
+    grade_remarks,
     list_remark,
-    not_taken_remark,
-    student_labels,
-    undecided_remark,
+    student_label,
 )
 from numalab.course.gradebook.feedback import feedback_lines
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.intake.moodle_columns import LANGUAGES, Column, participant, read_header
 from numalab.errors import UserError
 
-IDENTIFIER, FULL_NAME, EMAIL = "Identifier", "Full name", "Email address"
-GRADE, MAXIMUM, FEEDBACK = "Grade", "Maximum grade", "Feedback comments"
-CHANGEABLE, MODIFIED = "Grade can be changed", "Last modified (grade)"
 HEADER = (
-    IDENTIFIER, FULL_NAME, EMAIL, "Status", GRADE, MAXIMUM, CHANGEABLE,
-    "Last modified (submission)", MODIFIED, FEEDBACK,
+    "Identifier", "Full name", "Email address", "Status", "Grade", "Maximum grade",
+    "Grade can be changed", "Last modified (submission)", "Last modified (grade)",
+    "Feedback comments",
 )  # fmt: skip
 PARTICIPANT = "Participant "
 _MAX_INSPECTED_ROWS = 200  # rows by which columns are recognized
@@ -85,40 +81,25 @@ def worksheet(rows: Sequence[StandingRow]) -> ExportedFile:
         ]
         for row in known
     )
-    lost = [row for row in graded if row not in known]
+    ungraded = [student_label(row) for row in rows if row.points is None]
     return ExportedFile(
         format_table(HEADER, cells, has_bom=False),
         (
-            *list_remark("No grade, so not in the file", student_labels(r for r in rows if r.points
-            is None)),
-            *undecided_remark(known),
-            *late_remark(rows),
-            *not_taken_remark(rows),
+            *list_remark("No grade, so not in the file", ungraded),
+            *grade_remarks(rows, known),
             *list_remark(
                 "Not in the file, since neither Moodle's identifier nor an e-mail address is known",
-                student_labels(lost),
+                [student_label(row) for row in graded if row not in known],
             ),
-            "Moodle leaves out who was graded there before, unless you tick \"Allow updating "
-            "records that have been modified more recently\". With --template that is not needed.",
+            'Moodle leaves out who was graded there before, unless you tick "Allow updating '
+            'records that have been modified more recently". With --template that is not needed.',
         ),
-    )  # fmt: skip
+    )
 
 
 def _identifier(row: StandingRow) -> str:
     found = participant(row.student.external.get("identifier", ""))
     return f"{PARTICIPANT}{found}" if found else ""
-
-
-@dataclass(frozen=True)
-class _Columns:
-    grade: int
-    feedback: int
-    identifier: int | None
-    email: int | None
-    name: int | None
-    maximum: int | None
-    changeable: int | None
-    no: str
 
 
 def _named(header: Sequence[str], title: str, where: str) -> int:
@@ -129,9 +110,12 @@ def _named(header: Sequence[str], title: str, where: str) -> int:
     return titles.index(title.casefold())
 
 
-def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: str) -> _Columns:
-    """Return where the columns are: as moodle_columns.py recognizes them, or as options name them.
-    Raises UserError if that of grades or of feedback is missing."""
+def _places(
+    table: CsvTable, grade: str | None, feedback: str | None, where: str
+) -> tuple[dict[Column, int], str]:
+    """Return where the columns are: as moodle_columns.py recognizes them, or as options name them;
+    and the table's word for "no", without case, empty if it is not known. Raises UserError if the
+    column of grades or of feedback is missing."""
     header = table.rows[0]
     known = read_header(header, table.rows[1:_MAX_INSPECTED_ROWS])
     places = dict(known.places)
@@ -153,46 +137,26 @@ def _columns(table: CsvTable, grade: str | None, feedback: str | None, where: st
                 f"that is known. If another column is it, name it with {option}; there are: "
                 f"{', '.join(header)}.{hint}"
             )
-    return _Columns(
-        grade=places["grade"],
-        feedback=places["feedback"],
+    if 0 not in places.values():
         # Moodle's worksheets begin with it, by whatever title.
-        identifier=places.get("identifier", None if 0 in places.values() else 0),
-        email=places.get("email"),
-        name=places.get("name"),
-        maximum=places.get("maximum"),
-        changeable=places.get("changeable"),
-        no=known.words.no.casefold() if known.words is not None else "",
-    )
+        places.setdefault("identifier", 0)
+    return places, known.words.no.casefold() if known.words is not None else ""
 
 
-_Key = Callable[[StandingRow], str]
+# What a worksheet may say of a student: the number, the e-mail address, the name.
+_KEYS: Sequence[Callable[[StandingRow], str]] = (
+    lambda row: participant(_identifier(row)),
+    lambda row: row.student.external.get("email", ""),
+    lambda row: row.student.name,
+)
 
 
-def _unique(rows: Sequence[StandingRow], key: _Key) -> dict[str, StandingRow]:
+def _unique(
+    rows: Sequence[StandingRow], key: Callable[[StandingRow], str]
+) -> dict[str, StandingRow]:
     """Return rows by a key, without empty keys and those that several students have."""
     counts = Counter(key(row) for row in rows)
     return {key(row): row for row in rows if key(row) and counts[key(row)] == 1}
-
-
-@dataclass(frozen=True)
-class _Students:
-    """Rows of one lab, by what a worksheet may say of a student."""
-
-    numbers: Mapping[str, StandingRow]
-    emails: Mapping[str, StandingRow]
-    names: Mapping[str, StandingRow]
-
-    def find(self, number_: str, email: str, name: str) -> StandingRow | None:
-        return self.numbers.get(number_) or self.emails.get(email) or self.names.get(name)
-
-
-def _students(rows: Sequence[StandingRow]) -> _Students:
-    return _Students(
-        numbers=_unique(rows, lambda row: participant(_identifier(row))),
-        emails=_unique(rows, lambda row: row.student.external.get("email", "")),
-        names=_unique(rows, lambda row: row.student.name),
-    )
 
 
 def _cell(cells: Sequence[str], column: int | None) -> str:
@@ -219,10 +183,11 @@ def fill_worksheet(
             cells, or the assignment has other points than the lab.
     """
     header = template.rows[0]
-    columns = _columns(template, grade_column, feedback_column, where)
-    students = _students(rows)
+    places, no = _places(template, grade_column, feedback_column, where)
+    grade, feedback = places["grade"], places["feedback"]
+    by_key = [_unique(rows, key) for key in _KEYS]
     # A name that several lines have identifies no student.
-    names = Counter(_cell(line, columns.name) for line in template.rows[1:])
+    names = Counter(_cell(line, places.get("name")) for line in template.rows[1:])
     done: list[list[str]] = [list(header)]
     found: set[str] = set()
     ungraded, locked, strangers = [], [], []
@@ -236,51 +201,39 @@ def fill_worksheet(
                 f"{where}, line {number_}: {len(cells)} cells and not {len(header)}. Download the "
                 "worksheet again, and don't save it with a spreadsheet in between."
             )
-        name = _cell(cells, columns.name)
-        row = students.find(
-            participant(_cell(cells, columns.identifier)),
-            _cell(cells, columns.email),
+        name = _cell(cells, places.get("name"))
+        keys = (
+            participant(_cell(cells, places.get("identifier"))),
+            _cell(cells, places.get("email")),
             name if names[name] == 1 else "",
         )
+        fitting = (of[key] for of, key in zip(by_key, keys, strict=True) if key in of)
+        row = next(fitting, None)
         if row is None:
             strangers.append(name or cells[0])
             continue
         found.add(row.student.id)
         if row.points is None:
             ungraded.append(row)
-        elif _cell(cells, columns.changeable).casefold() == columns.no != "":
+        elif _cell(cells, places.get("changeable")).casefold() == no != "":
             locked.append(row)
         else:
-            _check_maximum(_cell(cells, columns.maximum), row, where)
-            cells[columns.grade] = format_points(row.points)
-            cells[columns.feedback] = _insert_comment(cells[columns.feedback], comment(row))
+            # Moodle silently leaves out grades above the assignment's maximum.
+            maximum = _cell(cells, places.get("maximum"))
+            check_worth(maximum, "the assignment", row.lab, row.max_points, where)
+            cells[grade] = format_points(row.points)
+            cells[feedback] = _insert_comment(cells[feedback], comment(row))
     lost = [row for row in rows if row.points is not None and row.student.id not in found]
     return ExportedFile(
         template.replace_rows(done).text(),
         (
-            *list_remark("No grade, left as it was", student_labels(ungraded)),
-            *undecided_remark(row for row in rows if row.student.id in found),
-            *late_remark(rows),
-            *not_taken_remark(rows),
+            *list_remark("No grade, left as it was", [*map(student_label, ungraded)]),
+            *grade_remarks(rows, [row for row in rows if row.student.id in found]),
             *list_remark(
-                "Moodle does not let this grade be changed, left as it was", student_labels(locked)
+                "Moodle does not let this grade be changed, left as it was",
+                [*map(student_label, locked)],
             ),
-            *list_remark("Graded, and not in the worksheet", student_labels(lost)),
+            *list_remark("Graded, and not in the worksheet", [*map(student_label, lost)]),
             *list_remark("In the worksheet, and not in the gradebook", strangers),
         ),
     )
-
-
-def _check_maximum(cell: str, row: StandingRow, where: str) -> None:
-    """Check that the assignment's maximum, if it is a number, is the lab's points, since Moodle
-    silently leaves out grades above it. Raises UserError."""
-    try:
-        maximum = float(cell.replace(",", "."))
-    except ValueError:
-        return  # none is known, or it is a scale
-    if maximum != row.max_points:
-        raise UserError(
-            f"{where}: the assignment has {maximum:g} points, and {row.lab} is worth "
-            f"{row.max_points:g} in this course. Make both alike, here in course.toml: "
-            f"[labs.{row.lab}] points = {maximum:g}"
-        )

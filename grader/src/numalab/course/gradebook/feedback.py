@@ -39,7 +39,7 @@ STATE_WORDS: Mapping[PartState, str] = {
 
 def part_words(part: GradePart) -> str:
     """Return a part's points, such as "kernel 3.2 of 4", and its state unless it is graded; of one
-    that is left out the state alone."""
+    that is left out its name and the state."""
     if part.state == "left out":
         return f"{part.name} {STATE_WORDS[part.state]}"
     why = STATE_WORDS[part.state]

@@ -147,16 +147,24 @@ def _gradable_share(row: StandingRow) -> float:
 
 
 def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
-    """Yield the notes of the kernel, unless only the variant is handed in, and those of the variant
-    that say more. Of a variant that is not handed in these are the ones that begin with its name:
-    that it is missing is shown by parts."""
-    if variant is None or kernel.is_handed_in or not variant.is_handed_in:
-        yield from kernel.notes
+    """Yield the notes of the kernel, and those of the variant that say more. Where one of the two
+    is not handed in, its notes are those on why it can't be taken: that it is missing is shown by
+    parts."""
     if variant is None:
+        yield from kernel.notes
         return
-    for note in variant.notes:
-        if note not in kernel.notes and (variant.is_handed_in or note.startswith(variant.lab)):
-            yield f"Variant: {note}" if variant.is_handed_in else note
+    is_shown = kernel.is_handed_in or not variant.is_handed_in
+    yield from kernel.notes if is_shown else _whys_not_taken(kernel)
+    if not variant.is_handed_in:
+        yield from (note for note in _whys_not_taken(variant) if note not in kernel.notes)
+        return
+    yield from (f"Variant: {note}" for note in variant.notes if note not in kernel.notes)
+
+
+def _whys_not_taken(row: StandingRow) -> tuple[str, ...]:
+    """Return why what was handed in can't be taken, for a row of which nothing is handed in: its
+    notes, without the one that says so; empty if nothing was refused."""
+    return row.notes[1:] if row.is_not_taken else ()
 
 
 def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) -> GradeTrace:
@@ -192,10 +200,12 @@ def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) 
     of_part = None
     if variant is not None:
         part_of = next((p for p in parts if p.name == "variant"), None)
-        of_part = replace(variant, row=_variant_part_row(variant.row, part_of))
+        own = _variant_part_row(variant.row, part_of)
+        of_part = replace(variant, row=own if override is None else replace(own, penalty=0.0))
     made = replace(
         row,
         points=points if override is None else override.points,
+        penalty=row.penalty if override is None else 0.0,
         gradable_points=round_points(gradable) if is_there else None,
         is_preliminary=is_provisional and points is not None and override is None,
         override_reason=override.reason if override is not None else "",

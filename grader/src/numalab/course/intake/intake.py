@@ -187,7 +187,8 @@ def _import_layout(
             chosen, not_hers = check_owner(course, student, chosen)
             sentences = (*sentences, *not_hers)
             if not chosen:
-                sentences = (" ".join([*sentences, *one.notes]),)
+                whys = [(text, *one.notes) for text in sentences] or [one.notes]
+                sentences = tuple(map(" ".join, whys))
             problems += [
                 Problem(shown(one.source), text, student, one.is_missing) for text in sentences
             ]

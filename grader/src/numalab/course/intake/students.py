@@ -137,8 +137,7 @@ Mark = tuple[str, frozenset[Key]]
 
 
 def _mark(person: Person) -> Mark:
-    """Return what a collection says of a person: two with the same mark are one student. By names,
-    those that differ in case are two students if a collection has both."""
+    """Return what a collection says of a person: two with the same mark are one student."""
     return person.name, keys_of(person.external)
 
 
@@ -172,7 +171,7 @@ def _namesakes(
     differs in case and does not occur in the collection.
 
     Args:
-        known: students of that name without case.
+        known: students of that name, whatever its case.
         claimed: ids that others of the collection have by their keys.
         names: all names in the collection.
     """
@@ -222,7 +221,8 @@ def _identify_by_names(
     claimed: Collection[str],
 ) -> tuple[dict[int, str], dict[int, str]]:
     """Return the same as _identify_by_keys for those who are left, by name. A person without a
-    namesake becomes a new student.
+    namesake becomes a new student. Names that differ in case are different students if the
+    collection has both.
 
     Args:
         left: indices of the people who are to be identified.
@@ -239,6 +239,11 @@ def _identify_by_names(
     unclear: dict[int, str] = {}
     id_of: dict[Mark, str] = {}
     names = {person.name for person in people}
+    namesakes_of = {
+        mark: _namesakes(people[index], by_name.get(folded(mark[0]), ()), claimed, names)
+        for index, mark in marks.items()
+    }
+    claimants = Counter(id_ for namesakes in namesakes_of.values() for id_ in namesakes)
     ordered = sorted(
         left,
         key=lambda index: (
@@ -251,8 +256,10 @@ def _identify_by_names(
     for index in ordered:
         person, mark = people[index], marks[index]
         if mark not in id_of:
-            namesakes = _namesakes(person, by_name.get(folded(mark[0]), ()), claimed, names)
-            if len(namesakes) > 1 or (namesakes and distinct[mark[0]] > 1):
+            namesakes = namesakes_of[mark]
+            if len(namesakes) > 1 or (
+                namesakes and (distinct[mark[0]] > 1 or claimants[namesakes[0]] > 1)
+            ):
                 unclear[index] = (
                     f"Several students are called {person.name}, and the delivery does not tell "
                     "which of them this is. Say who is who in a list: --students FILE."

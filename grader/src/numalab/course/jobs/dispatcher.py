@@ -283,7 +283,8 @@ class Dispatcher:
                 time.sleep(self.poll_rate.end_s if is_end else self.poll_rate.poll_s)
 
     def _settle_all(self, states: Mapping[str, States] | None) -> None:
-        """Submit at once what is left of jobs that ended early, since that may be much."""
+        """Submit again what is left of jobs that ended early, without waiting for other jobs, and
+        give up tasks that have no try left. A job that is lost is given grace_s first."""
         again: list[GradingTask] = []
         for key, tasks in list(self._left.items()):
             if not runs.is_cancelled(self.course, self._runs[key[0]]):

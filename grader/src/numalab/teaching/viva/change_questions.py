@@ -134,8 +134,6 @@ def _question(
     answer += same_as_notes(earlier, later)
     evidence = [evidence_line(earlier, change.earlier), evidence_line(later, change.later)]
     return VivaQuestion(
-        kind="change",
-        lab=story.lab.name,
         subject=change.later.name,
         text=(
             f"{_step_words(earlier, later, change)} What did you change, and why does that matter?"
@@ -150,7 +148,6 @@ def _question(
 def change_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question for each two successive attempts between which files and criteria changed.
     Those whose cured criteria have most points come first, of equal ones the later attempts."""
-    del draw  # there is nothing to choose
     found = []
     for earlier, later in pairwise(story.stages):
         changes = _changes(earlier, later)

@@ -16,7 +16,7 @@ from numalab.teaching.viva.statement_questions import (
     explanation_questions,
     prediction_questions,
 )
-from numalab.teaching.viva.story import KINDS, Kind, LabStory, VivaQuestion
+from numalab.teaching.viva.story import KINDS, Kind, LabQuestion, LabStory, VivaQuestion
 from numalab.teaching.viva.time_questions import time_questions
 
 
@@ -25,8 +25,6 @@ def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     They fill up for attempts that give too few, such as one file that can't be built."""
     return [
         VivaQuestion(
-            kind="subject",
-            lab=story.lab.name,
             subject=question.name,
             text=" ".join(question.text.split()),
             answer=(
@@ -58,30 +56,35 @@ FILLS_UP: Kind = "subject"
 
 def all_questions(
     stories: Sequence[LabStory], seed: Seed
-) -> dict[Kind, list[Sequence[VivaQuestion]]]:
+) -> dict[Kind, list[Sequence[LabQuestion]]]:
     """Return the questions by kind; for each kind a list per lab that has some, in an order that
     the student's seed draws."""
-    found: dict[Kind, list[Sequence[VivaQuestion]]] = {}
+    found: dict[Kind, list[Sequence[LabQuestion]]] = {}
     for kind in KINDS:
         draw = f"numalab viva {seed.number}: {kind}"
-        made = [MAKERS[kind](story, f"{draw} {story.lab.name}") for story in stories]
+        made = [_lab_questions(kind, story, f"{draw} {story.lab.name}") for story in stories]
         found[kind] = [questions for questions in shuffled(f"{draw}: labs", made) if questions]
     return found
 
 
-def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[VivaQuestion]:
+def _lab_questions(kind: Kind, story: LabStory, draw: str) -> list[LabQuestion]:
+    made = MAKERS[kind](story, draw)
+    return [LabQuestion(**vars(one), kind=kind, lab=story.lab.name) for one in made]
+
+
+def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[LabQuestion]:
     """Return `number` questions, or all that there are. One of each kind comes first, if possible
     on criteria and labs that have no question yet, then further ones on criteria with the fewest.
     Questions of the labs' notebooks fill up what is missing."""
     found = all_questions(stories, seed)
     of_labs = [questions for labs in found.values() for questions in labs]
     left = [(place, one) for questions in of_labs for place, one in enumerate(questions)]
-    chosen: list[VivaQuestion] = []
+    chosen: list[LabQuestion] = []
     kinds: Counter[Kind] = Counter()
     labs_asked: Counter[str] = Counter()
     subjects: Counter[tuple[str, str]] = Counter()
 
-    def rank(candidate: tuple[int, VivaQuestion]) -> tuple[int, ...]:
+    def rank(candidate: tuple[int, LabQuestion]) -> tuple[int, ...]:
         place, one = candidate
         subject, of_kind = subjects[one.lab, one.subject], kinds[one.kind]
         return (

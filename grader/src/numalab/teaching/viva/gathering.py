@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from numalab.course.attempts import read_attempt
@@ -157,11 +157,11 @@ def _touched(evidence: Evidence) -> dict[str, Touched]:
 
 def _touched_by_criterion(lab: Lab, evidence: Evidence) -> dict[str, dict[str, Touched]]:
     """Return what tracings show, by criterion and array. Raises NumalabError as _touched does."""
-    found = {}
-    for criterion in lab.criteria:
-        if reads(criterion, TRACE):
-            found[criterion.name] = _touched(evidence_for(lab, criterion, evidence))
-    return found
+    return {
+        criterion.name: _touched(evidence_for(lab, criterion, evidence))
+        for criterion in lab.criteria
+        if reads(criterion, TRACE)
+    }
 
 
 # ---- attempts --------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def _stage(
         name: evidence.numa_nodes for name, evidence in grading.vms.items()
     }
     rates = {one.criterion.name: one.rates for one in accounts if one.rates is not None}
-    return Stage(number, attempt.ended_at, verdict, result, files, told, touched, rates, nodes)
+    return replace(stage, touched=touched, rates=rates, numa_nodes=nodes)
 
 
 def _story(

@@ -30,6 +30,11 @@ def _nodes(count: int) -> str:
     return words.count(count, "NUMA node")
 
 
+def _place(criterion: CriterionVerdict) -> str:
+    """Return the machine of a verdict, in words."""
+    return "this node" if criterion.where == "here" else criterion.where
+
+
 # ---- modelled times ---------------------------------------------------------------------------
 
 
@@ -72,8 +77,6 @@ def _modelled(story: LabStory) -> VivaQuestion | None:
             continue
         over = more["over"]
         return VivaQuestion(
-            kind="place",
-            lab=story.lab.name,
             subject=criterion,
             text=(
                 f"Nothing was timed there, but your report models {_speedup(less):.1f} times "
@@ -112,15 +115,10 @@ def _larger(story: LabStory, draw: str, nodes: int) -> tuple[str, int] | None:
 def _local(story: LabStory, draw: str) -> VivaQuestion | None:
     """Return the question on pages that are local on one machine, or that could not be observed;
     None: there is none."""
-    observed = next(
-        (
-            model
-            for model in story.last.places(LOCAL)
-            if model.status == "pass" and model.value is not None
-        ),
-        None,
-    )
-    return _carried(story, draw, observed) if observed is not None else _unobserved(story)
+    for verdict in story.last.places(LOCAL):
+        if verdict.status == "pass" and verdict.value is not None:
+            return _carried(story, draw, verdict)
+    return _unobserved(story)
 
 
 _AGAIN_NEAR = (
@@ -136,10 +134,8 @@ def _carried(story: LabStory, draw: str, observed: CriterionVerdict) -> VivaQues
     if other is None:
         return None
     name, many = other
-    where = "this node" if observed.where == "here" else observed.where
+    where = _place(observed)
     return VivaQuestion(
-        kind="place",
-        lab=story.lab.name,
         subject=LOCAL,
         text=(
             f"{LOCAL} is {value_words(observed)} on {where}, with {_nodes(nodes)}. What would it "
@@ -171,8 +167,6 @@ def _unobserved(story: LabStory) -> VivaQuestion | None:
     if touched is None or touched.status != "pass" or touched.value is None:
         return None
     return VivaQuestion(
-        kind="place",
-        lab=story.lab.name,
         subject=LOCAL,
         text=(
             f"{LOCAL} could not be graded on this node. What would it be on a machine with two "
@@ -199,13 +193,9 @@ def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestio
     failed = next((model for model in places if model.status == "fail"), None)
     if passed is None or failed is None:
         return None
-    here, there = (
-        "this node" if model.where == "here" else model.where for model in (passed, failed)
-    )  # fmt: skip
+    here, there = _place(passed), _place(failed)
     file, principle = story.file_of(failed.name), principle_of(story.rule(failed.name))
     return VivaQuestion(
-        kind="place",
-        lab=story.lab.name,
         subject=failed.name,
         text=(
             f"With the same {file}, {failed.name} passes on {here} and fails on {there}. What of "
@@ -226,16 +216,14 @@ def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuesti
     places: the criterion's verdicts by machine, one or more."""
     first = places[0]
     rule = story.rule(first.name)
-    names = ["this node" if model.where == "here" else model.where for model in places]
+    names = [_place(model) for model in places]
     principle = principle_of(rule)
-    is_told = rule in _FILE_RULES and len(names) > 1 and principle is not None
-    if not is_told or any(model.status != "pass" for model in places):
+    if principle is None or rule not in _FILE_RULES or len(names) < 2:
         return None
-    assert principle is not None
+    if any(model.status != "pass" for model in places):
+        return None
     file = story.file_of(first.name)
     return VivaQuestion(
-        kind="place",
-        lab=story.lab.name,
         subject=first.name,
         text=(
             f"{file} reaches its goal on {words.listed(names)}, which are different machines. "

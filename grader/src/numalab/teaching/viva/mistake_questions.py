@@ -66,7 +66,6 @@ def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
 def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question for each criterion that the last attempt fails by itself, not for want of a
     correct kernel or by another criterion, each reason once; those of correctness come first."""
-    del draw
     stage, found = story.last, []
     told: set[str] = set()
     names = [name for name, status in stage.verdict.statuses.items() if status == "fail"]
@@ -81,8 +80,6 @@ def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
         where = "" if failed.where == "here" else f" on {failed.where}"
         found.append(
             VivaQuestion(
-                kind="failure",
-                lab=story.lab.name,
                 subject=name,
                 text=(
                     f"{name} still fails{where}. The report says: {quoted(failed.why)} What in "
@@ -172,8 +169,6 @@ def _mistake_question(story: LabStory, mistake: KnownMistake) -> VivaQuestion:
     if principle is not None:
         answer.append(f"Why: {principle.why}")
     return VivaQuestion(
-        kind="mistake",
-        lab=story.lab.name,
         subject=mistake.first,
         text=(
             f"Suppose that your {file} had this mistake: {_sentence(mistake.mistake)} Which "

@@ -13,7 +13,7 @@ from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Student
 from numalab.labs.declaration import LANGUAGE_NAMES
 from numalab.reports.html_page import environment
-from numalab.teaching.viva.story import KIND_WORDS, LabStory, Stage, VivaQuestion
+from numalab.teaching.viva.story import KIND_WORDS, LabQuestion, LabStory, Stage
 from numalab.terminal import WIDTH
 
 NOTE = (
@@ -37,13 +37,13 @@ class Sheet:
     student: Student
     title: str
     stories: Sequence[LabStory]
-    questions: Sequence[VivaQuestion]
+    questions: Sequence[LabQuestion]
 
     @property
     def heading(self) -> str:
         return f"Oral exam: {self.student.name} ({self.student.id})"
 
-    def topic(self, question: VivaQuestion) -> str:
+    def topic(self, question: LabQuestion) -> str:
         """Return the lab of a question and what it is about, in words."""
         title = next(story.title for story in self.stories if story.lab.name == question.lab)
         return f"{title}: {KIND_WORDS[question.kind]}"
@@ -72,7 +72,7 @@ def _paragraph(text: str, first: str, rest: str) -> list[str]:
     )
 
 
-def _question_lines(sheet: Sheet, number: int, question: VivaQuestion) -> Iterator[str]:
+def _question_lines(sheet: Sheet, number: int, question: LabQuestion) -> Iterator[str]:
     yield from _paragraph(f"{number}. {sheet.topic(question)}", "", _INDENT)
     yield from _paragraph(question.text, _INDENT, _INDENT)
     yield ""

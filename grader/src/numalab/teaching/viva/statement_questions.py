@@ -72,8 +72,6 @@ def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     shown = [one for name in criteria if (one := stage.shown(name)) is not None]
     return [
         VivaQuestion(
-            kind="explanation",
-            lab=story.lab.name,
             subject=criteria[0] if criteria else "explanation",
             text=(
                 f'You wrote: "{shortened(visible(sentence), MOST_SENTENCE)}" Which line of your '
@@ -127,7 +125,6 @@ def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
 
 def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question on the prediction that was furthest off; empty: nothing was scored."""
-    del draw
     stage = story.last
     data = stage.result.get("prediction")
     if not isinstance(data, dict):
@@ -157,8 +154,6 @@ def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     asked = ". How did you come to it?" if is_met else ", and which assumption was off?"
     return [
         VivaQuestion(
-            kind="prediction",
-            lab=story.lab.name,
             subject="prediction",
             text=text + asked,
             answer=(answer,),
@@ -183,7 +178,6 @@ def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
 def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return a question on a wrong answer of a diagnosis or, where all are correct, on how the
     first was found; empty: there are no answers."""
-    del draw
     stage = story.last
     data = stage.result.get("diagnosis")
     answers = _answers(data) if isinstance(data, dict) else ()
@@ -198,8 +192,6 @@ def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
         answer = "It is wrong. A good answer names the figure that the mistake would not give."
     return [
         VivaQuestion(
-            kind="diagnosis",
-            lab=story.lab.name,
             subject="diagnosis",
             text=f'In your diagnosis you chose: "{shortened(chosen, MOST_SENTENCE)}" {asked}',
             answer=(answer,),

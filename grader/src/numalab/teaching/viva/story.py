@@ -50,10 +50,9 @@ class Listing:
 
 @dataclass(frozen=True)
 class VivaQuestion:
-    """A question of an oral exam.
+    """A question of an oral exam on a lab.
 
     Attributes:
-        lab: the lab's name.
         subject: the criterion, or what else the question is about.
         text: the question, as it is put to the student.
         answer: paragraphs on what a good answer says, and on what the examiner should know.
@@ -62,14 +61,20 @@ class VivaQuestion:
         listing: lines of hand-ins to look at.
     """
 
-    kind: Kind
-    lab: str
     subject: str
     text: str
     answer: tuple[str, ...]
     evidence: tuple[str, ...]
     follow_up: str
     listing: Listing = Listing("", ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabQuestion(VivaQuestion):
+    """A question with its kind and the lab's name."""
+
+    kind: Kind
+    lab: str
 
 
 # ---- attempts --------------------------------------------------------------------------------

@@ -56,8 +56,6 @@ def _question(
 ) -> VivaQuestion:
     principle = story.principle(verdict.name)
     return VivaQuestion(
-        kind="times",
-        lab=story.lab.name,
         subject=verdict.name,
         text=text,
         answer=answer,
