@@ -19,9 +19,9 @@ from numalab.evidence.touch import (
     TouchShare,
     drawn_place_of,
     equal_share_ratios,
+    initial_numa_node,
     is_written_unbound,
     local_share,
-    numa_nodes_of,
     place_of,
     shown_trace,
     touch_share,
@@ -82,9 +82,10 @@ def test_other_pages_can_not_be_put_together() -> None:
         local_share(placed, [first])
 
 
-def test_a_thread_that_is_not_listed_is_nowhere() -> None:
-    node = numa_nodes_of(threads_on(1, 0, -1))
-    assert [node(thread) for thread in range(4)] == [1, 0, -1, -1]
+def test_an_initial_thread_that_is_not_listed_is_nowhere() -> None:
+    assert initial_numa_node(threads_on(1, 0)) == 1
+    assert initial_numa_node(threads_on(-1, 0)) == -1
+    assert initial_numa_node(threads_on(1, 0)[1:]) == initial_numa_node(()) == -1
 
 
 def test_older_records_tell_of_writes_where_a_thread_was_in_the_end() -> None:
