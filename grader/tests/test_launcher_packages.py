@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from numalab.harness.build_folder import chosen_compilers
+from numalab.harness import build_folder
 from numalab.installation import find_installation
 
 ROOT = find_installation("gnu").root
@@ -441,15 +441,18 @@ VERSIONS = {
     ],
 )  # fmt: skip
 def test_compilers_of_modules_are_taken_where_the_kit_knows_them(
-    preset: str, environment: dict[str, str], there: tuple[str, ...], chosen: list[str]
+    preset: str,
+    environment: dict[str, str],
+    there: tuple[str, ...],
+    chosen: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def says(compiler: str) -> str:
-        return VERSIONS.get(compiler, "")
-
     def which(name: str) -> str | None:
         return f"/usr/bin/{name}" if name in there else None
 
-    assert chosen_compilers(preset, environment, says, which) == chosen
+    monkeypatch.setattr(build_folder, "says_version", lambda one: VERSIONS.get(one, ""))
+    monkeypatch.setattr(shutil, "which", which)
+    assert build_folder.chosen_compilers(preset, environment) == chosen
 
 
 PROJECT = """\

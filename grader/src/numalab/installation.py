@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from numalab.errors import LockedError, NumalabError, UserError, reason_of, wrapped
 from numalab.file_systems.locks import LockFile
@@ -302,12 +303,11 @@ class Installation:
 # ---- a user's folders ------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class OwnPlaces:
+class OwnPlaces(NamedTuple):
     """A user's folders, where many share an installation."""
 
-    work: Path  # for what is edited, in folders as in a checkout
     builds: Path  # for what can be built again
+    work: Path  # for what is edited, in folders as in a checkout
     state: Path  # for results, progress and hints
 
 
@@ -335,8 +335,8 @@ def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
     state = Path(environment.get("XDG_STATE_HOME") or home / ".local" / "state").absolute()
     of_path = hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:12]
     return OwnPlaces(
-        Path(environment.get(WORK_VARIABLE) or home / "numalab").absolute(),
         cache / "numalab" / "builds" / of_path,
+        Path(environment.get(WORK_VARIABLE) or home / "numalab").absolute(),
         state / "numalab",
     )
 
@@ -373,12 +373,12 @@ def find_installation(preset: str) -> Installation:
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[3])
     if not (root / "labs").is_dir():
         raise NumalabError(f"{root} is not a copy of numalab: it has no folder labs/")
-    builds = os.environ.get("NUMALAB_BUILD")
-    own = own_places(root, shell_variables.numalab_environment()) if is_shared(root) else None
-    if builds:
-        return Installation(root, preset, Path(builds).absolute(), own.work if own else None)
-    return (
-        Installation(root, preset, own.builds, own.work, own.state)
-        if own
-        else Installation(root, preset)
-    )
+    builds: Path | None = None
+    work: Path | None = None
+    state: Path | None = None
+    if is_shared(root):
+        builds, work, state = own_places(root, shell_variables.numalab_environment())
+    named = os.environ.get("NUMALAB_BUILD")
+    if named:
+        builds, state = Path(named).absolute(), None
+    return Installation(root, preset, builds, work, state)

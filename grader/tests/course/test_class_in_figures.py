@@ -29,8 +29,8 @@ from support.golden_texts import check_text
 from support.invented_class import row, standing
 from support.pages import assert_sound, rows_of
 
-from numalab.course.gradebook.parts import GradePart, PartScore
-from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
+from numalab.course.gradebook.parts import GradePart
+from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import CriterionFacts, NodeGradings, class_facts
 from numalab.course.pages.class_page import class_page, digest_of, lab_page
 from numalab.course.pages.days import Days, picture, progress, progress_words
@@ -326,16 +326,16 @@ def test_cells_lead_to_where_it_is_told() -> None:
 def test_the_heat_map_has_a_line_for_everybody(labs: dict[str, Lab]) -> None:
     variant = replace(of(ADA, result(5, 5)), lab=VARIANT, is_part=True, points=3.0)
     rows = [of(ZOE, result(10)), of(ADA, result(5, 5), variant=variant), BROKEN, ABSENT]
-    found = heat_map(class_facts(standing(rows), labs), labs)
-    assert [(one.title, one.link, list(one.criteria)) for one in found.groups] == [
+    heads, lines = heat_map(class_facts(standing(rows), labs), labs)
+    assert heads == [
         ("01 First touch", f"labs/{LAB}.html", ["correct", "local_pages"]),
         ("01 variant", f"labs/{VARIANT}.html", ["correct", "local_pages"]),
     ]
-    assert [(one.row.student.id, one.points, one.cells.count("<td")) for one in found.lines] == [
+    assert [(of.student.id, points, cells.count("<td")) for of, _, points, cells in lines] == [
         ("ada", "5", 4), ("bob", "-", 4), ("zoe", "10", 4)
     ]  # fmt: skip
-    assert found.lines[0].link == "students/ada/index.html"
-    assert found.lines[2].cells.count('class="none') == 3
+    assert lines[0][1] == "students/ada/index.html"
+    assert lines[2][3].count('class="none') == 3
 
 
 def test_a_sum_is_of_grades_that_there_are() -> None:
@@ -350,7 +350,7 @@ def test_a_sum_is_of_grades_that_there_are() -> None:
 
 
 def part(name: Any, state: Any, most: float, points: float, why: str = "") -> GradePart:
-    return GradePart(PartScore(name, state, 0.0, why), 1.0, most, points)
+    return GradePart(name, state, 0.0, why, weight=1.0, max_points=most, points=points)
 
 
 @pytest.mark.parametrize(
@@ -390,10 +390,9 @@ def test_parts_of_one_name_are_added_up() -> None:
 def days_of(rows: list[StandingRow], *times: tuple[str, int]) -> list[Days]:
     """times: digests of Ada's, and days on which they came."""
     begin = datetime(2027, 5, 1, 10, tzinfo=UTC)
-    handed = tuple(
-        HandInTime("ada", LAB, digest.ljust(64, "0"), begin + timedelta(days=day))
-        for digest, day in times
-    )
+    handed = {
+        ("ada", LAB, digest.ljust(64, "0")): begin + timedelta(days=day) for digest, day in times
+    }
     return progress(replace(standing(rows), handed_in=handed))
 
 
@@ -473,8 +472,8 @@ def test_a_script_is_named_by_its_digest() -> None:
 def test_of_one_name_ids_are_in_order_whatever_the_rows_are_in(labs: Mapping[str, Lab]) -> None:
     twins = [replace(WAITS, student=Student(id_, "Same", {})) for id_ in ("a", "b")]
     for rows in (twins, twins[::-1]):
-        found = heat_map(class_facts(standing(rows), labs), labs)
-        assert [line.row.student.id for line in found.lines] == ["a", "b"]
+        _, lines = heat_map(class_facts(standing(rows), labs), labs)
+        assert [first.student.id for first, *_ in lines] == ["a", "b"]
         text = class_page(standing(rows), class_facts(standing(rows), labs), labs)
         grid = text[text.index("Points of each student by lab") :]
         assert grid.index("students/a/") < grid.index("students/b/")

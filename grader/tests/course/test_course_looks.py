@@ -25,7 +25,7 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.gradebook.parts import PartScore, score_parts
 from numalab.course.gradebook.rules import read_rules
-from numalab.course.gradebook.standing import HandInTime, Standing, StandingRow
+from numalab.course.gradebook.standing import Standing, StandingRow
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.days import MOST_BARS, progress, progress_words
@@ -253,10 +253,10 @@ def test_sentences_that_differ_in_figures_are_the_same() -> None:
 def with_times(rows: list[StandingRow], *days: tuple[str, str, int]) -> Standing:
     """days: student, digest, day."""
     begin = datetime(2027, 5, 1, 10, tzinfo=UTC)
-    times = tuple(
-        HandInTime(student, FIRST, digest.ljust(64, "0"), begin + timedelta(days=day))
+    times = {
+        (student, FIRST, digest.ljust(64, "0")): begin + timedelta(days=day)
         for student, digest, day in days
-    )
+    }
     return replace(standing(rows), handed_in=times)
 
 
@@ -291,8 +291,7 @@ def test_without_times_of_deliveries_gradings_tell(labs: dict[str, Lab]) -> None
 def test_the_gradebook_tells_when_things_were_handed_in(demo: CourseFolder) -> None:
     with use_gradebook(demo) as book:
         found = book.standing(read_rules(demo.rules))
-    assert min(one.handed_in_at for one in found.handed_in) < datetime(2027, 4, 24, tzinfo=UTC)
-    assert len(found.handed_in) == len({(o.student_id, o.lab, o.digest) for o in found.handed_in})
+    assert min(found.handed_in.values()) < datetime(2027, 4, 24, tzinfo=UTC)
 
 
 # ---- a student's next step ---------------------------------------------------------------

@@ -12,7 +12,7 @@ from support.courses import ADA, BOB, LAB, OTHER_LAB, VARIANT, attempt, result
 from support.golden_texts import check_text, raises_text
 from support.invented_class import row
 
-from numalab.course.gradebook.parts import GradePart, PartScore
+from numalab.course.gradebook.parts import GradePart
 from numalab.course.gradebook.rule_warnings import check_rules
 from numalab.course.gradebook.rules import (
     Extension,
@@ -94,7 +94,7 @@ def test_all_of_course_toml_is_read() -> None:
             VivaMark("ada", "", 0.9, "", "", ""),
             VivaMark("bob", LAB, 0.25, "me", "then", "so"),
         ),
-        variant_labs=frozenset({LAB}),
+        labs_by_part={"variant": frozenset({LAB}), "prediction": frozenset({LAB})},
         kept_until=date(2028, 1, 31).isoformat(),
         contact="me",
         timezone="Europe/Vienna",
@@ -179,14 +179,13 @@ def test_the_last_of_several_holds() -> None:
 def test_a_lab_has_the_parts_that_the_kit_has_for_it_unless_it_says_others() -> None:
     found = Rules(
         parts={"kernel": 4, "variant": 3, "prediction": 2, "diagnose": 1, "viva": 0},
-        variant_labs=frozenset({LAB}),
-        labs_by_part={"diagnose": frozenset({OTHER_LAB})},
+        labs_by_part={"variant": {LAB}, "prediction": {LAB}, "diagnose": {OTHER_LAB}},
         labs={"03_x": LabRules(parts=("variant", "viva"))},
     )
     assert found.weights(LAB) == {"kernel": 4, "variant": 3, "prediction": 2}
     assert found.weights(OTHER_LAB) == {"kernel": 4, "diagnose": 1}
     assert found.weights("03_x") == {"variant": 3}
-    assert replace(found, variant_labs=None, labs_by_part={}).weights("04_y") == {
+    assert replace(found, labs_by_part={}).weights("04_y") == {
         "kernel": 4, "variant": 3, "prediction": 2, "diagnose": 1
     }  # fmt: skip
 
@@ -225,7 +224,7 @@ def test_what_has_no_effect_is_told_once() -> None:
 
 def in_parts(student: Student, lab: str = LAB, **states: Any) -> StandingRow:
     parts = tuple(
-        GradePart(PartScore(name, state), 1.0, 1.0, 0.0)  # type: ignore[arg-type]
+        GradePart(name, state, weight=1.0, max_points=1.0, points=0.0)  # type: ignore[arg-type]
         for name, state in states.items()
     )
     return row(student, lab, None, points=1.0, parts=parts)

@@ -223,6 +223,20 @@ def test_what_is_no_record(data: Any) -> None:
             parse(data)
 
 
+@pytest.mark.parametrize("time", ["", "noon", "2026-11-22", AT[:19], 7, None])
+@pytest.mark.parametrize("name", ["started_at", "ended_at", "rejudged_at"])
+def test_an_attempt_with_a_time_that_is_none_is_damaged(
+    tmp_path: Path, name: str, time: Any
+) -> None:
+    if (name, time) == ("rejudged_at", ""):
+        return  # it was measured
+    file = tmp_path / "attempt.json"
+    file.write_text(json.dumps(records.attempt_json(attempt_of(1)) | {name: time}))
+    with pytest.raises(NumalabError) as told:
+        attempts.read_attempt(tmp_path)
+    assert str(file) in str(told.value)
+
+
 @pytest.mark.parametrize(
     ("why", "lab"),
     [("01_first_touch: x", "01_first_touch"), ("1_x: y", ""), ("see 01_x: y", ""), ("01_x", "")],

@@ -628,9 +628,6 @@ def test_it_is_made_again_from_the_files(tmp_path: Path, damage: str) -> None:
     rebuild(course, lambda step: None)
     with use_gradebook(course, read_only=True) as book:
         assert without_time(book.standing(rules())) == without_time(before)
-    with use_gradebook(course) as book:
-        book.rebuild()
-        assert without_time(book.standing(rules())) == without_time(before)
 
 
 def test_what_takes_room_is_left_in_the_attempts_folder(tmp_path: Path) -> None:

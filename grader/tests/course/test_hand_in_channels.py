@@ -310,7 +310,7 @@ def test_members_of_a_gitlab_group(tmp_path: Path, text: str) -> None:
     path = tmp_path / "members.csv"
     path.write_text(text)
     listed, remarks = read_student_list(path)
-    assert [(one.person.name, one.person.external["login"]) for one in listed] == [("Ada", "ada")]
+    assert [(one.name, one.external["login"]) for one in listed] == [("Ada", "ada")]
     assert "prof" in remarks[0]
 
 

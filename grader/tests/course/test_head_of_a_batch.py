@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from support.courses import result
 from support.golden_texts import check_text, raises_text
 
+from numalab.commands import batch
+from numalab.commands.root import cli
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import dispatcher as of_head
@@ -463,6 +466,31 @@ def test_what_is_graded_already_but_for_what_is_open(course: CourseFolder) -> No
 
 
 # ---- one head --------------------------------------------------------------------------------
+
+
+def test_the_status_beside_a_command_is_not_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes in hand-ins and builds before it has a run, and may have one after another."""
+    course = CourseFolder(tmp_path / "course")
+    last = run_of([task("ada")], engine="local")
+    runs.write_run(course, last)
+    runs.end(course, last, "done")
+    looks: list[int] = []
+
+    def held(path: Path) -> bool:
+        assert path == course.lock
+        looks.append(1)
+        return len(looks) < 3
+
+    monkeypatch.setattr(batch, "is_held", held)
+    monkeypatch.setattr(batch.time, "sleep", lambda pause_s: None)
+    done = CliRunner().invoke(cli, ["batch", "status", str(course.root), "--watch"])
+    assert done.exit_code == 0
+    assert len(looks) == 3
+    lines = done.output.splitlines()
+    assert sum(line.startswith(last.id) for line in lines) == 3
+    check_text(lines[2])
 
 
 def test_a_course_is_made_where_there_is_none(tmp_path: Path) -> None:

@@ -314,6 +314,17 @@ def test_the_assignment_of_clones(names: list[str], delivery: str, assignment: s
     assert assignment_prefix(names, delivery) == assignment
 
 
+def test_each_lab_that_is_not_taken_has_its_own_reason(
+    delivery: Path, course: CourseFolder, labs: dict[str, Lab]
+) -> None:
+    for lab in (FIRST, SECOND):
+        (delivery / "eve" / lab).mkdir(parents=True)
+        (delivery / "eve" / lab / "kernel.c").symlink_to("/etc/passwd")
+    intake = import_submissions(delivery, course, labs, quiet)
+    assert [problem.lab for problem in intake.problems] == [FIRST, SECOND]
+    assert not any(SECOND in one.why for one in intake.problems if one.lab == FIRST)
+
+
 # ---- the same student again ----------------------------------------------------------------
 
 
@@ -410,7 +421,7 @@ def test_student_lists(tmp_path: Path, text: str, people: Person, expected: str 
     listed, remarks = read_student_list(path)
     (found,) = match_students([people], listed)
     assert not remarks
-    assert (found and found.person.name) == expected
+    assert (found and found.name) == expected
 
 
 def test_lists_that_are_none(tmp_path: Path, delivery: Path, course: CourseFolder) -> None:

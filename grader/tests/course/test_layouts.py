@@ -420,5 +420,5 @@ def test_who_has_something_beside_a_clone_is_taken_as_a_folder() -> None:
 
 def test_what_a_delivery_holds_of_somebody_in_a_list_only() -> None:
     one = StudentUpload("x", Person("x", {}), ())
-    assert (one.notes, one.repository, one.handed_in_at, one.is_missing) == ((), None, None, False)
+    assert (one.notes, one.repository, one.is_missing) == ((), None, False)
     assert not ABOUT.is_lab("01_first_touch") and ABOUT.logins == frozenset()

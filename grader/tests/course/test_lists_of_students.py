@@ -14,7 +14,6 @@ from numalab.course.intake import list_times
 from numalab.course.intake.list_times import parse_time, read_times
 from numalab.course.intake.moodle_columns import LANGUAGES, participant, read_header
 from numalab.course.intake.student_list import (
-    ListedStudent,
     match_students,
     merge_listed,
     parse_column_options,
@@ -32,8 +31,7 @@ def read(
     path = folder / "list.csv"
     path.write_text(text, encoding="utf-8")
     listed, remarks = read_student_list(path, named)
-    people = [one.person for one in listed]
-    lines = [(who.name, dict(who.external), who.preferred_id) for who in people]
+    lines = [(who.name, dict(who.external), who.preferred_id) for who in listed]
     return lines, [one.handed_in_at for one in listed], remarks
 
 
@@ -325,8 +323,8 @@ def test_a_column_is_in_one_language_as_far_as_its_first_times_show(
 # ---- whose line it is ------------------------------------------------------------------------
 
 
-def listed(name: str, **external: str) -> ListedStudent:
-    return ListedStudent(Person(name, external))
+def listed(name: str, **external: str) -> Person:
+    return Person(name, external)
 
 
 ADA, BOB = listed("Ada Lovelace", email="a@x.org", id="7"), listed("Bob Bold", email="b@x.org")
@@ -353,7 +351,7 @@ ADA, BOB = listed("Ada Lovelace", email="a@x.org", id="7"), listed("Bob Bold", e
     ],
 )
 def test_whose_line_it_is(
-    people: list[Person], lines: list[ListedStudent], found: list[int | None]
+    people: list[Person], lines: list[Person], found: list[int | None]
 ) -> None:
     expected = tuple(None if at is None else lines[at] for at in found)
     assert match_students(people, lines) == expected
@@ -376,7 +374,7 @@ def test_numbers_of_an_assignment_decide_only_where_they_fit() -> None:
 def test_a_person_goes_by_the_lists_name_and_by_the_keys_of_both() -> None:
     person = Person("ada", {"login": "ada9", "email": "old@x.org"}, "ada9")
     assert merge_listed(person, None) is person
-    line = ListedStudent(Person("Ada L", {"email": "a@x.org", "id": "7"}, "s1"))
+    line = Person("Ada L", {"email": "a@x.org", "id": "7"}, "s1")
     keys = {"email": "old@x.org", "id": "7", "login": "ada9"}
     assert merge_listed(person, line) == Person("Ada L", keys, "s1")
     assert merge_listed(person, listed("Ada L")) == Person("Ada L", dict(person.external), "ada9")

@@ -327,6 +327,21 @@ def test_points_set_by_hand_are_the_labs_or_the_variants(tmp_path: Path) -> None
     assert (row.points, row.override_reason) == (8.5, "")
 
 
+def test_nothing_is_taken_off_what_was_set_by_hand(tmp_path: Path) -> None:
+    """Of a lab as a whole, whichever of its parts was late."""
+    text = (
+        f"[late]\nper_day = 0.1\n{PARTS}[labs.{LAB}]\ndeadline = 2027-05-03T23:59:00+02:00\n"
+        f'[[override]]\nstudent = "ada"\nreason = "x"\nlab = "{LAB}"\npoints = 2\n'
+    )
+    row = only_row(
+        tmp_path, handed_in(ADA, at="2027-05-04T20:00:00+02:00"),
+        [kernel(ADA, result(10)), variant(ADA, result(10))], text,
+    )  # fmt: skip
+    assert row.variant is not None
+    assert row.points == 2.0 and row.late_s > 0 and row.variant.late_s > 0
+    assert (row.penalty, row.variant.penalty) == (0, 0)
+
+
 def test_open_points_of_both_are_told(tmp_path: Path) -> None:
     row = only_row(
         tmp_path, handed_in(ADA),
@@ -347,6 +362,23 @@ def test_why_a_variant_was_not_taken_is_told(tmp_path: Path) -> None:
         [Problem("ada.zip", why, ADA)],
     )  # fmt: skip
     assert why in feedback_lines(row)
+
+
+@pytest.mark.parametrize("taken", [LAB, VARIANT])
+def test_why_one_of_the_two_was_not_taken_is_told_beside_the_other(
+    tmp_path: Path, taken: str
+) -> None:
+    other = VARIANT if taken == LAB else LAB
+    graded = kernel(ADA, result(10)) if taken == LAB else variant(ADA, result(10))
+    digest = graded.target.digest
+    for number, why in enumerate((f"{other}: refused", "ada.rar: refused")):
+        found = standing(
+            tmp_path / str(number), [submission(ADA, digest, lab=taken), *handed_in(BOB)], [graded],
+            PARTS, [Problem("ada.zip", why, ADA)],
+        )  # fmt: skip
+        (row,) = (row for row in found.rows if row.student.id == "ada")
+        assert row.notes == (why,)
+        assert [part.state for part in row.parts].count("not taken") == 2
 
 
 # ---- course.toml ---------------------------------------------------------------------

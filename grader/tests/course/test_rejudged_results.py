@@ -28,6 +28,7 @@ from numalab.course.rejudging import (
 )
 from numalab.errors import UserError
 from numalab.installation import Installation
+from numalab.judging.verdict import read_verdict
 
 LAB, AT = "01_first_touch", "2026-11-22T08:00:00+00:00"
 DIGESTS = Digests({LAB: ["k"]}, {LAB: "new"})
@@ -172,7 +173,7 @@ def test_an_attempt_becomes_a_new_one(
         reopened=("c a",),
     )  # fmt: skip
     assert made.changes == (CriterionChange("c", "a", "pass", "inconclusive", 2, 0),)
-    assert len(made.gradings) == 1 and not made.is_same
+    assert len(made.kernels) == 1 and not made.is_same
     judged_as(monkeypatch, course, before)
     assert rejudging.judge_attempt(course, installation, {}, old, "new", AT).is_same
     for is_of in ({"lab": "02_affinity"}, {"language": "fortran"}):
@@ -184,19 +185,26 @@ def test_an_attempt_becomes_a_new_one(
 def test_verdicts_lie_beside_the_records_of_each_place(
     course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With what the verdict alone knows: which points starting code would earn otherwise."""
+
     def verdict(*said: Any) -> Any:
         return SimpleNamespace(json_data=lambda: list(said))
 
-    monkeypatch.setattr(rejudging, "read_verdict", lambda result: verdict("all", result["lab"]))
     monkeypatch.setattr(rejudging, "judge", lambda lab, evidence: (lab, evidence))
     monkeypatch.setattr(rejudging, "tag_machine", verdict)
     records = {f"evidence/c/{place}evidence.json": "{}" for place in ("", "on_hydra/")}
     kept(course, OLD, records)
-    grading: Any = SimpleNamespace(lab="the lab", vms={"hydra": "what it shows"})
+    passed, failed = criterion("a", "pass", 2), criterion("b", "fail", 2)
+    read = read_verdict(told(passed, failed))
+    whole_verdict = replace(read, earns_with={"a": "b"}, unchanged=True)
+    places = [("here", "what is here"), ("hydra", "what it shows")]
+    graded: Any = SimpleNamespace(lab="the lab", verdict=whole_verdict, evidence_by_place=places)
     new = replace(OLD, number=2, results=(told(),))
-    assert rejudging.publish(course, Rejudged(OLD, new, (grading,), (), True))
+    assert rejudging.publish(course, Rejudged(OLD, new, (graded,), (), True))
     folder = course.attempt(OLD.target, 2) / "evidence" / "c"
-    assert json.loads((folder / "verdict.json").read_text()) == ["all", LAB]
+    written = json.loads((folder / "verdict.json").read_text())
+    assert written == whole_verdict.json_data()
+    assert written["points_if_changed"] == 0
     there = json.loads((folder / "on_hydra" / "verdict.json").read_text())
     assert there == [["the lab", "what it shows"], "hydra"]
     whole = json.loads((course.attempt(OLD.target, 2) / "result.json").read_text())

@@ -105,7 +105,7 @@ def test_parts_say_what_they_follow_from() -> None:
         ADA, result(10, lab=VARIANT) | {"prediction": {"score": -1}}, lab=VARIANT
     )  # fmt: skip
     row = in_parts(kernel, variant, of, timedelta(hours=1)).row
-    assert [(part.name, part.max_points, part.points, part.score.why) for part in row.parts] == [
+    assert [(part.name, part.max_points, part.points, part.why) for part in row.parts] == [
         ("kernel", 4, 1.5, "6 of 8 points in C, less 50 % for being late"),
         ("variant", 3, 3, "10 of 10 points in C"),
         ("prediction", 1, 0, "a score of 0"),
@@ -214,7 +214,7 @@ def test_a_variant_set_by_hand_needs_no_hand_in() -> None:
     row = in_parts(None, None, of).row
     assert row.is_handed_in and row.points == 1.5
     assert row.part("variant") == GradePart(
-        PartScore("variant", "graded", 0.5, "set by hand, oral"), 30, 3, 1.5
+        "variant", "graded", 0.5, "set by hand, oral", weight=30, max_points=3, points=1.5
     )
     check_text(row.notes)
 

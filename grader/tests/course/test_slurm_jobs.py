@@ -287,7 +287,7 @@ def test_whether_a_job_is_known_is_asked_for_two_minutes(
 ) -> None:
     commands = Commands(monkeypatch, squeue=AWAY, sacct=AWAY)
     with raises_text(NumalabError):
-        engine.was_submitted(run)
+        engine.take_up(run)
     assert commands.names() == ["sacct", "squeue"] * 20 and commands.pauses == [6] * 20
 
 
@@ -306,7 +306,7 @@ def test_a_job_is_found_by_its_name(
     job: str | None,
 ) -> None:
     Commands(monkeypatch, squeue=(0, squeue, ""))
-    assert engine.was_submitted(run) is (job is not None)
+    assert engine.take_up(run) is (job is not None)
     assert runs.noted_job(engine.course, run) == job
 
 

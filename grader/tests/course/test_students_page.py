@@ -30,7 +30,7 @@ from support.pages import all_of, assert_sound, rows_of, words
 
 from numalab.course import records
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.parts import GradePart, PartScore
+from numalab.course.gradebook.parts import GradePart
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.pages import graded_page, reports
 from numalab.course.pages import student_page as student_page_module
@@ -61,7 +61,7 @@ ABSENT = row(ADA, "03_x", None, is_handed_in=False, notes=("Nothing was handed i
 
 
 def part(name: Any, state: Any, most: float, points: float) -> GradePart:
-    return GradePart(PartScore(name, state, 0.0), 1.0, most, points)
+    return GradePart(name, state, 0.0, weight=1.0, max_points=most, points=points)
 
 
 def page(
@@ -430,7 +430,7 @@ def test_progress_is_told_now_and_then(
     installation: Installation, course: CourseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     course.report.mkdir(parents=True)
-    monkeypatch.setattr(reports, "_write_student", lambda *of: None)
+    monkeypatch.setattr(reports._StudentsPages, "_write_student", lambda *of: None)
     ids = [f"s{number}" for number in range(51)]
     found = standing([row(replace(ADA, id=id_), LAB, None) for id_ in ids])
     told: list[str] = []

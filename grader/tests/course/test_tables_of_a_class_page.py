@@ -26,8 +26,8 @@ from support.golden_texts import check_text
 from support.invented_class import row, standing
 from support.pages import all_of, assert_sound, rows_of, words
 
-from numalab.course.gradebook.parts import GradePart, PartScore
-from numalab.course.gradebook.standing import HandInTime, Standing
+from numalab.course.gradebook.parts import GradePart
+from numalab.course.gradebook.standing import Standing
 from numalab.course.pages import class_page as class_page_module
 from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
@@ -65,10 +65,10 @@ def made() -> Standing:
         row(BOB, OTHER_LAB, None, is_handed_in=False),
         row(ZOE, LAB, replace(attempt(ZOE, timed(0, 20)), sandbox="bubblewrap"), points=10.0),
     ]  # fmt: skip
-    times = (
-        HandInTime("ada", LAB, "d1".ljust(64, "0"), datetime(2027, 5, 1, tzinfo=UTC)),
-        HandInTime("bob", LAB, "d1".ljust(64, "0"), datetime(2027, 5, 3, tzinfo=UTC)),
-    )
+    times = {
+        ("ada", LAB, "d1".ljust(64, "0")): datetime(2027, 5, 1, tzinfo=UTC),
+        ("bob", LAB, "d1".ljust(64, "0")): datetime(2027, 5, 3, tzinfo=UTC),
+    }
     return replace(
         standing(rows, Problem("x", "y", ZOE), Problem("", "z"), title=""), handed_in=times
     )
@@ -166,8 +166,7 @@ def test_the_summary_of_a_noisy_node(page: Element) -> None:
     ],
 )  # fmt: skip
 def test_a_cell_of_the_grid(more: Json, cell: tuple[str, str, str]) -> None:
-    found = class_page_module._cell(row(ADA, LAB, None, **more))
-    assert (found.kind, found.text, found.marks) == cell
+    assert class_page_module._cell(row(ADA, LAB, None, **more)) == cell
 
 
 def test_a_quick_variant_makes_one_grade_quick(labs: dict[str, Lab]) -> None:
@@ -180,7 +179,7 @@ def test_a_quick_variant_makes_one_grade_quick(labs: dict[str, Lab]) -> None:
 
 
 def part(name: Any, most: float, points: float) -> GradePart:
-    return GradePart(PartScore(name, "graded", 1.0), 1.0, most, points)
+    return GradePart(name, "graded", 1.0, weight=1.0, max_points=most, points=points)
 
 
 def test_parts_and_pages_of_a_lab(labs: dict[str, Lab]) -> None:

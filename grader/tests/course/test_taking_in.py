@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.rules import Rules, parse_rules
 from numalab.course.intake import intake as of_intake
 from numalab.course.intake.archives import READER, ForeignArchive
-from numalab.course.intake.intake import PendingHandIn, import_submissions
-from numalab.course.intake.student_list import ListedStudent
+from numalab.course.intake.choosing import choose_files
+from numalab.course.intake.intake import TakenHandIn, import_submissions
 from numalab.course.intake.students import Person
 from numalab.course.intake.taking import Chosen
 from numalab.course.intake.trees import Entry, Refused
@@ -74,8 +75,10 @@ def test_what_shows_that_a_delivery_is_one_students(
 def test_of_hand_ins_of_the_same_files_there_is_one(labs: dict[str, Lab]) -> None:
     first, second = labs[FIRST], labs[SECOND]
 
-    def hand_in(student: Student, source: str, lab: Lab, content: bytes) -> PendingHandIn:
-        return PendingHandIn(student, source, Chosen(lab, {"kernel.c": content}), (), None)
+    def hand_in(student: Student, source: str, lab: Lab, content: bytes) -> TakenHandIn:
+        chosen = Chosen(lab, {"kernel.c": content})
+        upload = StudentUpload(source, Person(student.name, {}), ())
+        return of_intake._submission(upload, student, chosen, None), chosen.files
 
     same = [hand_in(BOB, "b", first, b"1"), hand_in(ADA, "a1", second, b"1"),
             hand_in(ADA, "a2", second, b"1"), hand_in(ADA, "a3", first, b"2")]  # fmt: skip
@@ -89,10 +92,14 @@ def test_of_hand_ins_of_the_same_files_there_is_one(labs: dict[str, Lab]) -> Non
 
 def test_a_hand_in_as_it_is_told(labs: dict[str, Lab]) -> None:
     chosen = Chosen(labs[FIRST], {"kernel.f90": b"x", "explanation.txt": b""}, ("b",))
-    made = PendingHandIn(ADA, "a\x1bb", chosen, ("a",), "t", True).submission()
+    timed = Person("A", {}, handed_in_at=datetime(2027, 5, 1))
+    upload = StudentUpload("a\x1bb", timed, (), ("a",))
+    made = of_intake._submission(upload, ADA, chosen, "t")
     assert (made.files, made.languages) == (("explanation.txt", "kernel.f90"), ("fortran",))
     assert (made.source, made.notes, made.is_zone_taken) == (r"a\x1bb", ("a", "b"), True)
-    assert not PendingHandIn(ADA, "a", chosen, (), None).submission().is_zone_taken
+    for at in (None, datetime(2027, 5, 1, tzinfo=UTC)):
+        told = replace(upload, person=replace(timed, handed_in_at=at))
+        assert not of_intake._submission(told, ADA, chosen, None).is_zone_taken
 
 
 # ---- archives of a student -------------------------------------------------------------------
@@ -127,7 +134,7 @@ def test_archives_of_a_student_are_read_up_to_a_number(
     """One in place of a folder is like it; what lies in one is below its name."""
     assert of_intake.MOST_ARCHIVES == 16
     monkeypatch.setattr(of_intake, "MOST_ARCHIVES", 2)
-    asked = of_intake._Selection({FIRST: labs[FIRST]}, None, lambda *_: False)
+    choose = partial(choose_files, labs={FIRST: labs[FIRST]})
     empty = [archive(tmp_path, f"{name}.zip", {}) for name in "abc"]
     whole = archive(tmp_path, "lab1.zip", {"kernel.c": KERNEL})
     below = Entry(("w", "x.zip"), "file")
@@ -135,7 +142,7 @@ def test_archives_of_a_student_are_read_up_to_a_number(
 
         def chosen(*entries: Entry, **more: Any) -> tuple[list[str], list[str]]:
             one = StudentUpload("lab1.zip", Person("x", {}), entries, **more)
-            taken, told = of_intake._choose(one, asked, readers)
+            taken, told = of_intake._choose(one, choose, readers)
             return [one.lab.name for one in taken], list(told)
 
         assert chosen(whole, is_missing=True) == ([], [])
@@ -156,8 +163,8 @@ def test_archives_of_a_student_are_read_up_to_a_number(
 def test_a_list_names_who_is_there_and_who_is_not() -> None:
     at = datetime(2026, 11, 21, 23, 30)
     listed = [
-        ListedStudent(Person("Ada L", {"id": "1"}), at),
-        ListedStudent(Person("Zoe", {"id": "3"}), at),
+        Person("Ada L", {"id": "1"}, handed_in_at=at),
+        Person("Zoe", {"id": "3"}, handed_in_at=at),
     ]
     given = Layout(
         "plain",
@@ -172,9 +179,9 @@ def test_a_list_names_who_is_there_and_who_is_not() -> None:
     assert found == Layout(
         "plain",
         (
-            StudentUpload("a", Person("Ada L", {"id": "1"}), (), ("x",), handed_in_at=at),
+            StudentUpload("a", listed[0], (), ("x",)),
             StudentUpload("b", Person("bob", {}), (), (note,)),
-            StudentUpload("list.csv", listed[1].person, (), ("Nothing was handed in.",),
+            StudentUpload("list.csv", listed[1], (), ("Nothing was handed in.",),
                       is_missing=True),
         ),
         (Problem("p", "q"), Problem("list.csv", "a remark")),

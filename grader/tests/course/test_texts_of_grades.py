@@ -25,7 +25,7 @@ from numalab.course.gradebook.feedback import (
 )
 from numalab.course.gradebook.lab_grade import combine_parts
 from numalab.course.gradebook.overview import table_lines
-from numalab.course.gradebook.parts import GradePart, PartScore
+from numalab.course.gradebook.parts import GradePart
 from numalab.course.gradebook.rules import Extension, LabRules, LateRules, Override, Rules, VivaMark
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.records import LATE_BY_CANVAS, Attempt, Student
@@ -37,7 +37,9 @@ FILES = "d1".ljust(12, "0")
 
 
 def part(name: Any, state: Any, most: float, points: float, why: str = "") -> GradePart:
-    return GradePart(PartScore(name, state, points / most if most else 0.0, why), 1.0, most, points)
+    return GradePart(
+        name, state, points / most if most else 0.0, why, weight=1.0, max_points=most, points=points
+    )
 
 
 def of(student: Student, *results: Any, **more: Any) -> StandingRow:

@@ -118,8 +118,8 @@ def test_worksheets_as_lists(tmp_path: Path, language: str) -> None:
     listed, remarks = read_student_list(path)
     assert not remarks
     for line in listed:
-        check_text(line.person.name)
-        assert line.person.external == {"identifier": "Participant 7", "email": "a@x.org"}
+        check_text(line.name)
+        assert line.external == {"identifier": "Participant 7", "email": "a@x.org"}
         assert line.handed_in_at == EVENING
 
 
@@ -127,7 +127,7 @@ def test_an_instructors_own_ids_in_german(tmp_path: Path) -> None:
     path = tmp_path / "list.csv"
     path.write_text("ID,Vollst\u00e4ndiger Name,E-Mail-Adresse\ns1,Ada,a@x.org\n", encoding="utf-8")
     ((line,), _) = read_student_list(path)
-    assert (line.person.preferred_id, line.person.name) == ("s1", "Ada")
+    assert (line.preferred_id, line.name) == ("s1", "Ada")
 
 
 def test_what_is_not_understood_is_told_once(tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
         read_student_list(path)
     named = parse_column_options(["name=Jm\u00e9no", "email=Adresa", "handed_in_at=odevzd\u00e1no"])
     ((line,), _) = read_student_list(path, named)
-    assert (line.person.name, line.handed_in_at) == ("Ada Lovelace", EVENING)
+    assert (line.name, line.handed_in_at) == ("Ada Lovelace", EVENING)
     for given in ("Jm\u00e9no", "nome=Jm\u00e9no",
                         "name="):  # fmt: skip
         with raises_text(UserError):

@@ -13,6 +13,7 @@ from numalab.errors import UserError
 from numalab.installation import find_installation
 from numalab.labs.declaration import load_labs
 from numalab.labs.seeds import Seed
+from numalab.learning import notebook
 from numalab.learning.notebook import open_notebook
 
 KIT = find_installation("gnu")
@@ -48,6 +49,32 @@ def test_a_case_is_asked_and_graded(
     assert "they count" in capsys.readouterr().out
     with pytest.raises(UserError, match="write one letter"):
         lab.diagnose("e,f", **whose)  # type: ignore[arg-type]
+
+
+def test_each_language_has_a_case_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though a seed's cases have one name, and are run once each."""
+    monkeypatch.setenv("NUMALAB_NOTEBOOKS", str(tmp_path))
+    shown: list[str] = []
+
+    def report(case: Case, found: str, width: int) -> list[str]:
+        assert case.language == found
+        shown.append(found)
+        return []
+
+    runs: list[str] = []
+
+    def run(installation: object, case: Case, *more: object) -> str:
+        runs.append(case.language)
+        return case.language
+
+    monkeypatch.setattr(notebook, "run_case", run)
+    monkeypatch.setattr(notebook, "report_lines", report)
+    lab = open_notebook("01")
+    for language in ("c", "fortran", "c"):
+        lab.diagnose(seed="17", language=language)
+    assert (shown, runs) == (["c", "fortran", "c"], ["c", "fortran"])
 
 
 def test_whose_case_it_is_has_to_be_said(

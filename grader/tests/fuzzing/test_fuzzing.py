@@ -397,7 +397,7 @@ def test_student_lists(tmp_path: Path) -> None:
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
         found = only(UserError, lambda: read_student_list(path))
         for line in found[0] if found else ():
-            for value in (line.person.name, *line.person.external.values()):
+            for value in (line.name, *line.external.values()):
                 assert value == visible(value)
         assert found is None or all(text == visible(text) for text in found[1])
 

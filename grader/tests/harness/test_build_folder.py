@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from numalab.errors import UserError
+from numalab.errors import NumalabError, UserError
+from numalab.harness import build
 from numalab.harness.build_folder import UNUSABLE, check_build_folder, drop_foreign_build
 from numalab.installation import Installation
 
@@ -123,3 +124,15 @@ def test_a_file_system_without_execute_permissions_is_refused(
     monkeypatch.setattr(Path, "chmod", lambda *_: None)  # as one of Windows takes it
     with pytest.raises(UserError, match="can't be run in"):
         check_build_folder(Installation(tmp_path))
+
+
+@pytest.mark.parametrize("content", [None, b"{", b"\xff"])
+def test_facts_of_a_build_that_are_damaged_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    monkeypatch.setattr(build, "configure", lambda installation: None)
+    installation = make_kit(tmp_path)
+    if content is not None:
+        (installation.build / "build.json").write_bytes(content)
+    with pytest.raises(NumalabError, match=r"build\.json"):
+        build.build_facts(installation)

@@ -145,6 +145,9 @@ def test_labels_tell_version_and_source_but_no_password() -> None:
     )
     assert image.public_address("git@example.org:kit.git") is None
     assert image.public_address("/home/ada/kit") is None
+    own = "https://[::1]:8443/kit.git"
+    assert image.public_address(own.replace("//", "//ada:p@ss@")) == own
+    assert image.public_address("https://[::1/kit.git") is None
 
 
 def test_nothing_of_this_host_stays_in_the_system(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from numalab import __version__
 from numalab.errors import NumalabError, UserError
 from numalab.installation import Installation
 from numalab.installing import install as installing
-from numalab.installing.copying import check_handouts, copy_numalab, make_readable
+from numalab.installing.copying import check_handouts, copy_files, make_readable, numalab_files
 from numalab.installing.install import KINDS, Wish, check_needs, environment_for, modulefile
 from numalab.installing.prefix import Prefix, chosen_prefix, is_readable_by_all
 from numalab.labs.declaration import Lab
@@ -120,7 +120,7 @@ def test_what_is_of_the_kit_is_copied_and_nothing_else(tmp_path: Path) -> None:
         os.utime(source / name, (1, 1))
     (source / "numalab").chmod(0o700)
     (source / "labs/01/kernel.c").chmod(0o600)
-    assert copy_numalab(source, target) == len(kept)
+    assert copy_files(source, target, numalab_files(source)) == len(kept)
     assert {str(p.relative_to(target)) for p in target.rglob("*") if p.is_file()} == set(kept)
     modes = {name: stat.S_IMODE((target / name).stat().st_mode) for name in kept}
     assert modes["numalab"] == 0o755 and modes["labs/01/kernel.c"] == 0o644

@@ -996,6 +996,21 @@ def test_a_launch_that_takes_for_ever_is_slow(hybrid: Lab) -> None:
     check_verdict(found, "fail", "too_slow")
 
 
+@pytest.mark.parametrize(
+    ("role", "status", "cause"),
+    [("submission", "fail", "bad_file"), ("handout", "error", "kit"), ("control", "error", "kit")],
+)
+def test_a_launch_is_blamed_for_its_own_process(
+    hybrid: Lab, role: str, status: str, cause: str
+) -> None:
+    (run,) = replicates(NEWCOMER, 1)
+    part = next(part for part in run["roles"] if part["role"] == role)
+    part["outcome"] = {"status": "crashed", "signal": "SIGSEGV", "doing": "an iteration", "n": 1000,
+                       "printed_bytes": 0, "baseline_status": "ok"}  # fmt: skip
+    found = judged(hybrid, session(run, files=LAUNCH))["launch_speedup"]
+    assert (found.status, found.cause) == (status, cause)
+
+
 def test_one_numa_node_shows_no_launch(hybrid: Lab) -> None:
     record = session(files=LAUNCH, node=invented.ONE_NODE.describe())
     found = judged(hybrid, record)

@@ -247,8 +247,8 @@ def test_a_published_figure_is_told_once_it_is_predicted(
 
 @pytest.mark.parametrize(
     ("name", "number", "inner"),
-    [("run", "01", "_measure"), ("grade", "01", "_measure"), ("sweep", "01", "_found"),
-     ("across", "06", "_found"), ("explore", "02", "explored"), ("node", "01", "node")],
+    [("run", "01", "_measure"), ("grade", "01", "_measure"), ("sweep", "01", "_sources"),
+     ("across", "06", "_sources"), ("explore", "02", "explored"), ("node", "01", "node")],
 )  # fmt: skip
 def test_every_measurement_ends_its_line_and_takes_an_interrupt(
     name: str, number: str, inner: str,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.commands import numalab_command
+from support.structures import differences
 
 from numalab.evidence.numa_nodes import not_counted, usable_numa_nodes
 from numalab.evidence.record import Json
@@ -15,7 +16,6 @@ from numalab.installation import Installation
 from numalab.labs.launch import parse_policy, plan
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
-from numalab.machines.structure import differences
 from numalab.machines.topology import topology_of_machine, topology_of_node
 from numalab.pu_lists import kernel_pus
 

@@ -4,6 +4,7 @@ JSON is read."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,8 @@ def test_what_is_in_no_numa_node_is_one_for_each_package() -> None:
         cores, [node(3, [2, 3])], packages=packages, complete_numa_nodes=frozenset({3, 6})
     )
     assert "no NUMA node holds the PUs 0,1,4-7," in refused(lacking)
+    not_allowed = replace(node(0, [], 1000), complete=frozenset({0}))
+    assert "no NUMA node holds the PUs 0-7," in refused(export(cores, [not_allowed]))
 
 
 @pytest.mark.parametrize(

@@ -157,6 +157,19 @@ def test_of_each_kind_about_the_same_part_is_kept(cores: int, kinds: str) -> Non
     assert [core.pus for core in node.cores] == [(pu,) for pu in range(cores)]
 
 
+@pytest.mark.parametrize(("cores", "of_each"), [(1, 1), (2, 1), (3, 1), (4, 2), (5, 2)])
+def test_a_scaled_node_in_several_packages_stays_in_each(cores: int, of_each: int) -> None:
+    """Also where the cores of all share an L3, and the first ones are in another package."""
+    crossing = (
+        'package = 0\n[[numa_node.cores]]\npackage = 1\npus = ["4-7"]\n'
+        '[[numa_node.cores]]\npus = ["0-3"]\n'
+    )
+    found = made(crossing, 'package = 2\npus = ["8-15"]\n').scaled(cores)
+    assert found.packages == 3
+    assert [len(part.cores) for part in found.parts] == [of_each, of_each, cores]
+    assert found.numa_nodes[0].part_in(0).cores[0].pus == (0,)
+
+
 def test_pus_of_a_scaled_machine_are_ranked() -> None:
     whole = made('package = 0\npus = ["0-2", "6-8"]', 'package = 1\npus = ["3-5", "9-11"]')
     small = whole.scaled(2)
@@ -260,6 +273,9 @@ REFUSED = {
     "no package 0": (
         ['package = 1\npus = ["0"]', 'package = 2\npus = ["1"]'], 5,
         "package 1, but there is no package 0"),
+    "a package of none of its cores": (
+        [NODES[0], 'package = 0\n[[numa_node.cores]]\npackage = 1\npus = ["1"]'], 8,
+        "NUMA node 1 is in package 0, and all its cores are in others"),
     "a gap of PUs": (
         [NODES[0], 'package = 1\n[[numa_node.cores]]\npus = ["1"]\n[[numa_node.cores]]\n'
          'pus = ["4,2"]'], 12, "PU 4 is listed here but PU 3 nowhere"),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from support.structures import differences
 
 from numalab.evidence.record import Json
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.structure import (
     PuUnits,
-    differences,
     structure_of_machine,
     structure_of_node,
 )

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.structures import differences
 
 from numalab.errors import UserError
 from numalab.evidence.record import Json
@@ -15,7 +16,6 @@ from numalab.machines.announced import announces_cores, other_processors, own_an
 from numalab.machines.machine import Machine
 from numalab.machines.machine_file import parse_machine
 from numalab.machines.rates import known_rate, rate_name, unknown_rates
-from numalab.machines.structure import differences
 from numalab.machines.topology import topology_of_machine
 from numalab.modelling.times import modelled, why_not
 from numalab.modelling.traffic import single_node_traffic, summed

@@ -297,8 +297,9 @@ def test_touch_map_picture_of_mixed_pages() -> None:
 
 def test_openmp_lines_that_are_comments_are_named() -> None:
     source = "!$omp parallel do\n! omp parallel do\n!omp do\n!$opm end\n! a comment\ncall f\n"
-    notes = misspelt_directives(source, "fortran")
-    assert [note.split(":")[0] for note in notes] == ["line 2", "line 3", "line 4"]
+    prose = "! mop up what is left\n! OMP threads share it\f\n"
+    notes = misspelt_directives(f"{source}{prose}!omp end do\n", "fortran")
+    assert [note.split(":")[0] for note in notes] == ["line 2", "line 3", "line 4", "line 9"]
     assert misspelt_directives(source, "c") == []
 
 

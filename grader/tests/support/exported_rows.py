@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from numalab.course.gradebook.parts import GradePart, PartScore
+from numalab.course.gradebook.parts import GradePart
 from support.courses import ADA, BOB, LAB, OTHER_LAB, ZOE, attempt, result
 from support.invented_class import row
 
@@ -13,7 +13,8 @@ VARIANT = f"{LAB}_variant"
 
 
 def part(name: Any, state: Any, most: float, points: float, why: str = "") -> GradePart:
-    return GradePart(PartScore(name, state, points / most if most else 0.0, why), 1.0, most, points)
+    share = points / most if most else 0.0
+    return GradePart(name, state, share, why, weight=1.0, max_points=most, points=points)
 
 
 GRADED = row(

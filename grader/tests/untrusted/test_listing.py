@@ -26,6 +26,13 @@ def test_what_fits_is_as_it_was_said() -> None:
     assert listing(said, 76) == said.splitlines()
 
 
+@pytest.mark.parametrize("blanks", [0, 8, 57, 58, 60, 200])
+def test_a_line_is_wrapped_however_far_right_it_begins(blanks: int) -> None:
+    lines = listing(" " * blanks + "some words " * 12, 60)
+    assert max(map(len, lines)) <= 60
+    assert " ".join(lines).split() == ["some", "words"] * 12
+
+
 @pytest.mark.parametrize("blanks", [0, 60, 90, 200])
 def test_a_mark_stays_below_what_it_means(blanks: int) -> None:
     """Wherever in a line it is."""

@@ -227,7 +227,7 @@ def test_links_of_the_system_are_told_with_where_they_lead(
     (tmp_path / "bin").symlink_to("usr/bin")
     (tmp_path / "usr/bin").mkdir(parents=True)
     names = tuple(str(tmp_path / name) for name in ("bin", "usr", "none"))
-    monkeypatch.setattr(guest_sandbox, "_SYSTEM", names)
+    monkeypatch.setattr(guest_sandbox, "SYSTEM_FOLDERS", names)
     assert list(guest_sandbox.system_links()) == [("usr/bin", names[0])]
     asked: list[object] = []
 

@@ -7,6 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from support.qemu_peers import Peer, guest_with_peer
 
 from numalab.virtual import channel, guest
 from numalab.virtual.channel import Channel
-from numalab.virtual.guest import Ended, Guest, Input
+from numalab.virtual.guest import Ended, Guest, Input, NoInput
 from numalab.virtual.qemu_process import GuestFailed
 
 Pair = tuple[Guest, Peer]
@@ -51,6 +52,38 @@ def test_a_command_is_run_to_its_end(pair: Pair) -> None:
     assert peer.heard() == [("R", struct.pack("<HHHH", 24, 80, 3, 2) + STRINGS)]
     peer.tell(channel.REFUSED, struct.pack("<I", 2))
     assert run(made)[0] == Ended(127, 0, 2)
+
+
+def test_without_input_its_end_is_told_once(pair: Pair) -> None:
+    made, peer = pair
+
+    class Script(NoInput):
+        """The guest ends the command once it has been told of the end twice, or had time for it."""
+
+        def handle(self, ready: set[Any], selector: Any, channel_: Channel) -> None:
+            super().handle(ready, selector, channel_)
+            super().handle(ready, selector, channel_)
+            peer.tell(channel.ENDED, struct.pack("<II", 0, 0))
+
+    assert run(made, source=Script())[0] == Ended(0)
+    assert [frame for frame in peer.heard() if frame[0] != "R"] == [("I", b"")]
+
+
+def test_an_answer_that_a_command_no_longer_waits_for_is_not_the_next_pings(
+    monkeypatch: pytest.MonkeyPatch, pair: Pair, tmp_path: Path
+) -> None:
+    """The command ends while a ping is under way; what then goes wrong is told all the same."""
+    made, peer = pair
+    monkeypatch.setattr(guest._Heart, "is_due", lambda heart, now_s: True)
+    peer.tell(channel.ENDED, struct.pack("<II", 0, 0))
+    assert run(made)[0] == Ended(0)
+    assert [kind for kind, _ in peer.heard()] == ["R", "P"]
+    peer.tell(channel.PONG)
+    peer.tell(channel.PONG, b"full")
+    program = tmp_path / "program"
+    program.touch()
+    with pytest.raises(GuestFailed, match="full"):
+        made.hold({"/numalab/a": program})
 
 
 class Clock:

@@ -180,8 +180,8 @@ def test_what_was_found_out_is_kept(examined: Any, tmp_path: Path) -> None:
     assert examined(boot_id="c", access="d") == (fast, False)
     for _ in range(2):
         assert examined(FAST, boot_id="") == (fast, True), "nobody knows whether it has booted"
-    for text in ("", "[]", "{}", json.dumps({"boot_id": "b", "kvm_access": "a"})):
-        (tmp_path / "host.json").write_text(text)
+    for text in ("", "[]", "{}", "\xff", json.dumps({"boot_id": "b", "kvm_access": "a"})):
+        (tmp_path / "host.json").write_text(text, encoding="latin-1")
         assert examined(FAST) == (fast, True)
 
 

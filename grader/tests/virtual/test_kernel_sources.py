@@ -37,6 +37,7 @@ def test_without_its_modules_a_kernel_is_refused(tmp_path: Path) -> None:
 def keep(store: Path, name: str, version: str) -> Path:
     folder = store / name
     folder.mkdir(parents=True)
+    (folder / "image").touch()
     (folder / "kernel.json").write_text(json.dumps({
         "prepared_version": 3, "version": version, "is_pvh": True, "modules": [],
         "network_modules": [], "network": [],

@@ -210,10 +210,17 @@ def test_a_kept_kernel_that_can_not_be_read_is_damaged(tmp_path: Path) -> None:
     folder = kernel.prepare_named(store, given).image.parent
     facts = json.loads((folder / "kernel.json").read_text())
     assert list(facts.values())[:3] == [3, "6.1", True]
-    for text in ("{", json.dumps(facts | {"prepared_version": 2}), "{}"):
-        (folder / "kernel.json").write_text(text)
+    lacking = {key: value for key, value in facts.items() if key != "modules"}
+    texts = ["{", "{}", "[]", "\xff"]
+    texts += map(json.dumps, (facts | {"prepared_version": 2}, lacking, facts | {"network": 7}))
+    for text in texts:
+        (folder / "kernel.json").write_text(text, encoding="latin-1")
         with pytest.raises(NumalabError, match=f"{folder} is damaged; remove it"):
             kernel.prepare_named(store, given)
+    (folder / "kernel.json").write_text(json.dumps(facts))
+    (folder / "image").unlink()
+    with pytest.raises(NumalabError, match="damaged"):
+        kernel.prepare_named(store, given)
 
 
 # ---- what guests need, and what is refused ----------------------------------------------------

@@ -13,6 +13,7 @@ import pytest
 from support.commands import SOON_LIMIT_S
 from support.exports import imported
 from support.guests import GALLERY, pu_list, run, start, text
+from support.structures import differences
 
 from numalab.errors import UserError
 from numalab.harness.topology_reader import export_in
@@ -22,7 +23,6 @@ from numalab.machines.announced import RECORDED
 from numalab.machines.gallery import find_machine
 from numalab.machines.machine import Machine
 from numalab.machines.seeded import seeded_machine
-from numalab.machines.structure import differences
 from numalab.pu_lists import kernel_pus
 from numalab.virtual import booting, guest, local_machine, plan, snapshots
 from numalab.virtual.guest import Guest

@@ -109,7 +109,7 @@ def _number(number: int) -> Answer:
 _NODES_FOR_PACKAGES = "that is the number of NUMA nodes; a package may have several"
 _PACKAGES_FOR_NODES = "that is the number of packages; one may have several NUMA nodes"
 _PUS_FOR_CORES = "that is the number of PUs; with SMT a core has more than one"
-_ONE_NODES = "that is one NUMA node's; asked is all"
+_SINGLE_NODE = "that is one NUMA node's; asked is all"
 _CORES_FOR_PUS = "that is the number of cores; with SMT each has more than one PU"
 
 
@@ -127,12 +127,12 @@ def _core_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answ
     cores = len(machine.cores)
     yield _number(len(machine.pus)), _PUS_FOR_CORES
     yield _number(cores // len(machine.packages)), "that is one package's; asked is all"
-    yield _number(cores // len(machine.numa_nodes)), _ONE_NODES
+    yield _number(cores // len(machine.numa_nodes)), _SINGLE_NODE
 
 
 def _pu_mistakes(machine: Structure, drawn: DrawnUnits) -> Iterator[tuple[Answer, str]]:
     yield _number(len(machine.cores)), _CORES_FOR_PUS
-    yield _number(len(machine.pus) // len(machine.numa_nodes)), _ONE_NODES
+    yield _number(len(machine.pus) // len(machine.numa_nodes)), _SINGLE_NODE
     last = max(pu.number for pu in machine.pus)
     yield _number(last), "that is the last one's number; they begin at 0"
 

@@ -213,7 +213,7 @@ class Schedules(Experiment):
                 cells = []
                 for schedule in self.schedules:
                     measured = _times_s(measurements, threads, schedule, chunk).values()
-                    cells.append(interval_words(_in_ms(measured)) if measured else "")
+                    cells.append(interval_words(_median_ms(measured)) if measured else "")
                 if any(cells):
                     table.add_row(str(threads), chunk_words(chunk), *cells)
         return table
@@ -254,7 +254,7 @@ class Schedules(Experiment):
                 for place, threads in enumerate(counts):
                     measured = _times_s(measurements, threads, schedule, chunk)
                     if measured:
-                        ms[place + step] = _in_ms(measured.values())
+                        ms[place + step] = _median_ms(measured.values())
                     over = _compared(
                         measurements, threads, (schedule, chunk), (self.schedules[0], chunk)
                     )
@@ -282,7 +282,7 @@ def _times_s(
     return measurements.times_s(threads=threads, schedule=schedule, chunk=chunk)
 
 
-def _in_ms(times_s: Iterable[float]) -> MedianInterval:
+def _median_ms(times_s: Iterable[float]) -> MedianInterval:
     return median_interval([1e3 * s for s in times_s])
 
 

@@ -11,13 +11,15 @@
 
 #include "inputs.h"
 
-/* Of each thread its stack: from where to where. */
+/* Of each thread its stack: from where to where the kernel's calls can have had it. What lies above
+ * the frame of a parallel region in a thread of the team's, such as its thread-local variables,
+ * lasts as long as the thread. */
 enum { MOST_STACKS = 4096 };
 static struct {
     uintptr_t first, end;
 } stack[MOST_STACKS];
 
-static void note_stack(void)
+static void note_stack(uintptr_t region)
 {
     const int thread = omp_get_thread_num();
     pthread_attr_t attributes;
@@ -26,17 +28,18 @@ static void note_stack(void)
     if (thread >= MOST_STACKS || pthread_getattr_np(pthread_self(), &attributes) != 0) return;
     if (pthread_attr_getstack(&attributes, &first, &bytes) == 0) {
         stack[thread].first = (uintptr_t)first;
-        stack[thread].end = (uintptr_t)first + bytes;
+        stack[thread].end = thread == 0 ? (uintptr_t)first + bytes : region;
     }
     pthread_attr_destroy(&attributes);
 }
 
-/* Overwrites what the kernel's calls have had of it, as the next calls of a program would. */
-static __attribute__((noinline)) void use_stack(void)
+/* Overwrites what the kernel's calls have had of it, as the next calls of a program would. region:
+ * where the frame of the parallel region ends that calls this. */
+static __attribute__((noinline)) void use_stack(uintptr_t region)
 {
     volatile unsigned char used[256 << 10];
     for (size_t i = 0; i < sizeof used; i++) used[i] = 0xa5;
-    note_stack();
+    note_stack(region);
 }
 
 static bool is_on_stack(const void *address)
@@ -52,7 +55,7 @@ static void ask_slots(size_t n, void **arrays)
     struct slot *reported = arrays[2];
     const size_t threads = (size_t)omp_get_max_threads();
 #pragma omp parallel
-    use_stack();
+    use_stack((uintptr_t)__builtin_frame_address(0));
     for (size_t thread = 0; thread < n; thread++) {
         reported[thread] = (struct slot){NULL, 0, 0};
         if (thread >= threads) continue;

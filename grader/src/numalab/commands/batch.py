@@ -63,15 +63,17 @@ def _look(
     return [status_of(course, run, (seen or {}).get(run.id), known) for run in shown]
 
 
-def _lines(course: CourseFolder, found: Sequence[RunStatus]) -> list[str]:
+def _lines(course: CourseFolder, found: Sequence[RunStatus], has_head: bool) -> list[str]:
     lines = []
     for status in found:
         job = f", job {status.job}" if status.job and status.run.engine == "slurm" else ""
         how = f"begun {status.run.made_at}{job}" + (", over" if status.is_over else "")
         lines += [f"{status.run.id}  {how}", f"  {text_of(status)}"]
-    if found and all(status.is_over for status in found):
-        lines += [text for text in [class_text(course)] if text]
-    elif found and not _has_head(course):
+    if all(status.is_over for status in found):
+        lines += [text for text in [class_text(course)] if text and found]
+        if has_head:
+            lines.append("A command works on the class: no job of it is under way just now.")
+    elif not has_head:
         lines.append(
             "No command follows it: repeat `batch grade` to collect what is done, and to begin "
             "again what failed."
@@ -95,9 +97,12 @@ def status(installation: Installation, course_path: Path, watch: bool) -> None:
     course = course_at(course_path)
 
     def look() -> tuple[list[str], bool]:
+        # First: a command that has ended has ended its runs before.
+        has_head = _has_head(course)
         shown = runs.active_runs(course) or runs.last_run(course)
         found = _look(course, installation, shown)
-        return _lines(course, found), all(status.is_over for status in found)
+        is_over = not has_head and all(status.is_over for status in found)
+        return _lines(course, found, has_head), is_over
 
     lines, is_over = look()
     if not lines:

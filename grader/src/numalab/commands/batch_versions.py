@@ -10,7 +10,7 @@ import click
 
 from numalab import words
 from numalab.course.gradebook.counting import format_duration
-from numalab.course.other_versions import results_of_other_versions, seconds_taken
+from numalab.course.other_versions import results_of_other_versions
 from numalab.course.rejudging import running_targets
 from numalab.errors import UserError, wrapped
 
@@ -43,7 +43,7 @@ def confirmed(
     if not graded or measure_again:
         return wanted
     hand_ins = words.count(len(graded), "hand-in")
-    if measure_again is None and _is_confirmed(hand_ins, seconds_taken(graded.values())):
+    if measure_again is None and _is_confirmed(hand_ins, sum(a.took_s for a in graded.values())):
         return wanted
     told = f"numalab: {hand_ins} not measured again: the results of another version stay"
     click.echo(wrapped(told), err=True)

@@ -57,7 +57,7 @@ def criterion(installation: Installation, name: str, criterion: str, language: s
     path = installation.results_folder(name, language, "submission") / "verdict.json"
     try:
         verdict = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise NumalabError(f"there is no verdict yet ({path}): {error}") from error
     entries = [entry for entry in verdict["criteria"] if entry["name"] == criterion]
     if not entries:

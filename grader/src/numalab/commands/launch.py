@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -129,17 +128,6 @@ def _topology(installation: Installation, machine_name: str | None) -> Topology:
     return topology_of_node(describe_node(installation))
 
 
-def _version(program: str) -> str:
-    """What a launcher says of itself; nothing where it says nothing in time."""
-    try:
-        done = starting.run(
-            [program, "--version"], shell_variables.launcher_environment(), limit_s=VERSION_LIMIT_S
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
-
-
 def _check_programs(launcher: Launcher, program: str) -> None:
     """Launchers say little that helps where a program is not there, and take some of each other's
     words for their own."""
@@ -148,7 +136,10 @@ def _check_programs(launcher: Launcher, program: str) -> None:
             f"there is no {launcher.program} here; it is {launcher.package}. --print shows the "
             "command line without running it."
         )
-    if launcher.says and launcher.says not in _version(launcher.program):
+    environment = shell_variables.launcher_environment()
+    if launcher.says and launcher.says not in starting.version_text(
+        launcher.program, environment, VERSION_LIMIT_S
+    ):
         raise UserError(
             f"the {launcher.program} that is found first here is not {launcher.package}; load its "
             "module, or choose another launcher by --with. --print shows the command line without "

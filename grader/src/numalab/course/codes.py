@@ -44,7 +44,7 @@ def list_codes(
             known = read_known(course.students)
             if student_list is not None:
                 lines, told = read_student_list(student_list, columns)
-                found, known = identify([line.person for line in lines], known)
+                found, known = identify(lines, known)
                 remarks += [*told, *(one for one in found if isinstance(one, str))]
                 write_known(course.students, known)
     except OSError as error:

@@ -40,9 +40,8 @@ class CsvTable:
 
     def text(self) -> str:
         file = io.StringIO(newline="")
-        csv.writer(file, delimiter=self.delimiter, lineterminator=self.line_end).writerows(
-            self.rows
-        )
+        writer = csv.writer(file, delimiter=self.delimiter, lineterminator=self.line_end)
+        writer.writerows(self.rows)
         return (BOM if self.has_bom else "") + file.getvalue()
 
     def replace_rows(self, rows: Sequence[Sequence[str]]) -> CsvTable:

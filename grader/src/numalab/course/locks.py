@@ -119,5 +119,5 @@ def _is_gone(holder: str) -> bool:
     except ProcessLookupError:
         return True
     except (OSError, OverflowError):
-        return False
+        pass
     return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 from numalab.course.jobs.dispatcher import RequestedGrading
 from numalab.course.records import Attempt, GradingTarget
@@ -24,17 +23,12 @@ def use_stored_digests(
             the order in which they are tried.
         stored: targets that have attempts, or that a job is to grade.
     """
-    return tuple(
-        replace(each, target=_stored_target(each.target, equal_digests[each.target.lab], stored))
-        for each in requested
-    )
-
-
-def _stored_target(
-    target: GradingTarget, digests: Iterable[str], stored: Collection[GradingTarget]
-) -> GradingTarget:
-    same = (replace(target, numalab_digest=digest) for digest in digests)
-    return next((one for one in same if one in stored), target)
+    found = []
+    for each in requested:
+        target = each.target
+        same = (replace(target, numalab_digest=digest) for digest in equal_digests[target.lab])
+        found.append(replace(each, target=next((one for one in same if one in stored), target)))
+    return tuple(found)
 
 
 def results_of_other_versions(
@@ -57,13 +51,3 @@ def results_of_other_versions(
         elif attempt.state == "graded":
             last[item] = max(last.get(item, attempt), attempt, key=lambda a: (a.ended_at, a.number))
     return {item: attempt for item, attempt in last.items() if item not in begun}
-
-
-def seconds_taken(attempts: Iterable[Attempt]) -> float:
-    """Return the sum of the gradings' durations, in seconds."""
-    return sum(
-        (
-            datetime.fromisoformat(attempt.ended_at) - datetime.fromisoformat(attempt.started_at)
-        ).total_seconds()
-        for attempt in attempts
-    )

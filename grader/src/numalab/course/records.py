@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
@@ -177,6 +178,12 @@ class Attempt:
     rejudged_at: str = ""
     reopened: tuple[str, ...] = ()
 
+    @property
+    def took_s(self) -> float:
+        """Seconds from the start to the end of the grading."""
+        began, ended = (datetime.fromisoformat(at) for at in (self.started_at, self.ended_at))
+        return (ended - began).total_seconds()
+
 
 # ---- as JSON and back ----------------------------------------------------------------
 
@@ -242,21 +249,22 @@ def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Reco
 def parse_intake(data: Any) -> Intake:
     """Make a collection from what intake_json returned. Raises BadRecord."""
     try:
-        return parse_record(
-            Intake,
-            data,
-            submissions=tuple(
-                _parse_student_record(Submission, one) for one in data["submissions"]
-            ),
-            problems=tuple(_parse_student_record(Problem, one) for one in data["problems"]),
-        )
+        submissions = [_parse_student_record(Submission, one) for one in data["submissions"]]
+        problems = [_parse_student_record(Problem, one) for one in data["problems"]]
+        return parse_record(Intake, data, submissions=tuple(submissions), problems=tuple(problems))
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error
 
 
 def parse_attempt(data: Any) -> Attempt:
-    """Make an attempt from what attempt_json returned. Raises BadRecord."""
+    """Make an attempt from what attempt_json returned. Raises BadRecord, also for a time that is
+    none or has no zone."""
     try:
-        return parse_record(Attempt, data, target=parse_target(data["item"]))
+        attempt = parse_record(Attempt, data, target=parse_target(data["item"]))
+        judged_again = () if attempt.rejudged_at == "" else (attempt.rejudged_at,)
+        for time in (attempt.started_at, attempt.ended_at, *judged_again):
+            if datetime.fromisoformat(time).tzinfo is None:
+                raise ValueError(f"{time!r} has no zone")
+        return attempt
     except (KeyError, TypeError, ValueError) as error:
         raise BadRecord(f"{type(error).__name__}: {error}") from error

@@ -18,13 +18,9 @@ from numalab.course.jobs import runs
 from numalab.course.records import Attempt, GradingTarget, Json
 from numalab.errors import UserError
 from numalab.files import link_or_copy, read_json, write_json
+from numalab.grading.graded import GradedKernel
 from numalab.grading.numalab_digests import judged_by, known_as
-from numalab.grading.stored_gradings import (
-    VM_FOLDER_PREFIX,
-    StoredGrading,
-    judge_again,
-    read_grading,
-)
+from numalab.grading.stored_gradings import VM_FOLDER_PREFIX, judge_again, read_grading
 from numalab.installation import Installation
 from numalab.judging.judge import judge
 from numalab.judging.verdict import Status, read_verdict, tag_machine
@@ -127,13 +123,13 @@ class Rejudged:
     """An attempt, and the new attempt that replaces it.
 
     Attributes:
-        gradings: the records from which it was judged again, in the order of its results.
+        kernels: what it was judged again as, in the order of its results.
         is_same: a page of it would show the same verdicts as before.
     """
 
     old: Attempt
     new: Attempt
-    gradings: tuple[StoredGrading, ...]
+    kernels: tuple[GradedKernel, ...]
     changes: tuple[CriterionChange, ...]
     is_same: bool
 
@@ -202,20 +198,18 @@ def judge_attempt(
     if whole is None:
         raise UserError(f"{folder} has no attempt.json")
     results: list[Json] = []
-    gradings: list[StoredGrading] = []
+    kernels: list[GradedKernel] = []
     changed: list[CriterionChange] = []
     for old in whole.results:
         grading = read_grading(folder / "evidence" / old["language"], labs)
         if (grading.lab.name, grading.local.language) != (attempt.target.lab, old["language"]):
             raise UserError(f"{grading.path / _RECORD} is of another submission")
         kept = {key: old[key] for key in _SCORED if key in old}
-        new = (
-            kept
-            | judge_again(installation, grading).json_data()
-            | {"spent_s": old.get("spent_s", {})}
-        )
+        graded = judge_again(installation, grading)
+        new = kept | graded.json_data()
+        new["spent_s"] = old.get("spent_s", {})
         results.append(new)
-        gradings.append(grading)
+        kernels.append(graded)
         changed += compare_results(old, new)
     made = replace(
         whole,
@@ -227,7 +221,7 @@ def judge_attempt(
         reopened=tuple(_reopened(whole, results, changed)),
     )
     is_same = _facts_on_pages(whole.results) == _facts_on_pages(results)
-    return Rejudged(whole, made, tuple(gradings), tuple(changed), is_same)
+    return Rejudged(whole, made, tuple(kernels), tuple(changed), is_same)
 
 
 @dataclass(frozen=True)
@@ -284,17 +278,17 @@ def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
             continue
         (partial / name).parent.mkdir(parents=True, exist_ok=True)
         link_or_copy(path, partial / name)
-    for grading, result in zip(rejudged.gradings, new.results, strict=True):
-        _write_verdicts(partial / "evidence" / result["language"], grading, result)
+    for graded in rejudged.kernels:
+        _write_verdicts(partial / "evidence" / graded.verdict.language, graded)
     told = read_json(source / "result.json")
     kept = told if isinstance(told, dict) else {}
     write_json(partial / "result.json", kept | {"results": list(new.results)})
     return attempts.publish(course, partial, new)
 
 
-def _write_verdicts(folder: Path, grading: StoredGrading, result: Json) -> None:
+def _write_verdicts(folder: Path, graded: GradedKernel) -> None:
     """Write the verdicts next to the records: that over all machines, and that of each VM."""
-    write_json(folder / _VERDICT, read_verdict(result).json_data())
-    for name, evidence in grading.vms.items():
-        shown = tag_machine(judge(grading.lab, evidence), name)
+    write_json(folder / _VERDICT, graded.verdict.json_data())
+    for name, evidence in graded.evidence_by_place[1:]:
+        shown = tag_machine(judge(graded.lab, evidence), name)
         write_json(folder / f"{VM_FOLDER_PREFIX}{name}" / _VERDICT, shown.json_data())

@@ -151,17 +151,15 @@ def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], lis
     can: list[str] = []
     cannot: list[str] = []
     for criterion in lab.criteria:
-        enough = usable_numa_nodes(node) >= criterion.needs_numa_nodes
         rule = rule_of(criterion)
         needs_team = criterion.kind == "evidence" and not all(k.is_unbound for k in rule.runs)
         needs_ranks = criterion.kind == "timing" and lab.launch is not None
-        if node["cores"] < 2 and (needs_team or needs_ranks):
-            enough = False
-        if reads(criterion, LINK_RUN):
-            enough = False  # two nodes do
-        if rule.judge_machine is not None and rule.judge_machine(criterion, node, False):
-            enough = False
-        if not judges_answers(criterion) and loss(lab, criterion, node) is not None:
-            enough = False
-        (can if enough else cannot).append(criterion.name)
+        is_gradable = (
+            usable_numa_nodes(node) >= criterion.needs_numa_nodes
+            and (node["cores"] >= 2 or not (needs_team or needs_ranks))
+            and not reads(criterion, LINK_RUN)  # which needs two nodes
+            and (rule.judge_machine is None or not rule.judge_machine(criterion, node, False))
+            and (judges_answers(criterion) or loss(lab, criterion, node) is None)
+        )
+        (can if is_gradable else cannot).append(criterion.name)
     return can, cannot

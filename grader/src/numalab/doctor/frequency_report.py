@@ -50,10 +50,6 @@ def _span(limits_khz: tuple[int, int]) -> str:
     return _mhz(most) if least == most else f"{least / 1000:,.0f} to {_mhz(most)}"
 
 
-def _micros(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1000:,g} us"
-
-
 def _pu_words(policies: Sequence[FrequencyPolicy]) -> str:
     if any(policy.pus is None for policy in policies):
         return "unknown"
@@ -112,7 +108,8 @@ def _setting_rows(policy: FrequencyPolicy) -> Iterator[tuple[str, str]]:
         yield "it looks", sampling
     yield "frequencies allowed", _limit_words(policy)
     latency = policy.latency_ns
-    yield "transition latency", "the driver does not say" if latency is None else _micros(latency)
+    told = "the driver does not say" if latency is None else f"{latency / 1000:,g} us"
+    yield "transition latency", told
 
 
 def _row(label: str, text: str) -> str:

@@ -25,7 +25,7 @@ from numalab.grading.timing import solution_grading, time_solution
 from numalab.harness.build import build_targets
 from numalab.installation import Installation
 from numalab.judging import judge, planner
-from numalab.judging.effort import Effort, effort_for
+from numalab.judging.effort import effort_for
 from numalab.judging.sequential import CAREFUL
 from numalab.judging.timing_claims import SPEEDUP
 from numalab.labs.declaration import Criterion, Lab
@@ -58,10 +58,6 @@ class TimedTogether:
         return self.grading.lab
 
     @property
-    def effort(self) -> Effort:
-        return self.grading.effort
-
-    @property
     def name(self) -> str:
         return f"{self.lab.name} {' and '.join(c.name for c in self.criteria)}"
 
@@ -83,12 +79,9 @@ class TimedTogether:
         rounds."""
         if len(self.replicates) < MIN_REPLICATES:
             return None
-        most = most_within(
-            self.replicate_s,
-            self.effort.min_replicates,
-            self.effort.max_replicates,
-            self.effort.budget_s,
-        )
+        effort = self.grading.effort
+        least, most = effort.min_replicates, effort.max_replicates
+        most = most_within(self.replicate_s, least, most, effort.budget_s)
         of_effect = SPEEDUP.judges(criterion)
         return forecast(
             [margins(generation, criterion.at_least) for generation in self.replicates],

@@ -121,6 +121,14 @@ def _whole(target: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def _shorten_hints(tree: Path, secret: Secret, lab: Lab, exceptions: Sequence[Exception_]) -> None:
+    """Shorten a lab's hints, if it has some, as hints_without does. Raises OSError."""
+    file = f"labs/{lab.name}/{GRADING}/{HINTS}"
+    if (tree / file).is_file():
+        text = hints_without((tree / file).read_text("utf-8"), file, secret, exceptions)
+        (tree / file).write_text(text, "utf-8")
+
+
 def _write(
     installation: Installation, labs: Sequence[Lab], partial: Path, progress: StepReport
 ) -> None:
@@ -130,11 +138,7 @@ def _write(
     )
     exceptions = read_exceptions(installation.root)
     for lab in labs:
-        file = f"labs/{lab.name}/{GRADING}/{HINTS}"
-        if (partial / file).is_file():
-            text = (partial / file).read_text("utf-8")
-            secret = secret_of(installation.root, lab)
-            (partial / file).write_text(hints_without(text, file, secret, exceptions), "utf-8")
+        _shorten_hints(partial, secret_of(installation.root, lab), lab, exceptions)
     facts = make_objects(installation, labs, partial / "solutions", progress)
     for lab in labs:
         write_coded(partial / "solutions" / lab.name, coded_of(installation, lab))
@@ -218,15 +222,9 @@ def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport)
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)
             shutil.copytree(made.lab_folder(lab.name), tree / "labs" / lab.name)
-            secret, exceptions = (
-                secret_of(made.root, lab),
-                read_exceptions(made.origin or made.root),
-            )
-            hints = tree / "labs" / lab.name / GRADING / HINTS
-            if hints.is_file():
-                file = hints.relative_to(tree).as_posix()
-                text = hints.read_text("utf-8")
-                hints.write_text(hints_without(text, file, secret, exceptions), "utf-8")
+            secret = secret_of(made.root, lab)
+            exceptions = read_exceptions(made.origin or made.root)
+            _shorten_hints(tree, secret, lab, exceptions)
             make_objects(made, [lab], tree / "solutions", progress)
             write_coded(tree / "solutions" / lab.name, coded_of(made, lab))
             # The variant's lines are searched for in solutions/ only: students get its lab's files.

@@ -17,7 +17,6 @@ from numalab.evidence.record import (
     SOLUTION,
     CpuTime,
     Kind,
-    Latency,
     Placement,
     SingleThread,
     TimedRound,
@@ -144,22 +143,6 @@ def _cpusets(run: CpusetsRun) -> Cpusets:
     return Cpusets(run.part, run.outcome, run.file, tuple(run.refusals), programs)
 
 
-def _latency(run: LatencyRun) -> Latency:
-    message_us: dict[int, list[float]] = {}
-    for sample in run.samples:
-        if not sample.warm_up:
-            us = 1e6 * sample.elapsed_s / (2 * sample.repetitions)
-            message_us.setdefault(sample.bytes, []).append(us)
-    return Latency(
-        part=run.part,
-        outcome=run.outcome,
-        file=run.file,
-        ranks=run.ranks,
-        message_us={size: tuple(times) for size, times in sorted(message_us.items())},
-        team=run.team,
-    )
-
-
 # ---- the table -------------------------------------------------------------------------
 
 CHECK: Kind[CheckRun] = Kind("check", _itself, "kernel", counts_for_soundness=True)
@@ -238,7 +221,7 @@ LINK_RUN: Kind[LinkJob] = Kind("on_link", _itself, "kernel", is_vm_only=True)
 RACE: Kind[RaceRun] = Kind("race", _itself, "kernel", program="-race")
 BINDING: Kind[BindingRun] = Kind("binding", _itself, "numalab")
 RANKS: Kind[RanksRun] = Kind("ranks", _itself, "numalab")
-LATENCY = Kind("latency", _latency, "numalab", is_timed=True)
+LATENCY: Kind[LatencyRun] = Kind("latency", _itself, "numalab", is_timed=True)
 REFERENCE_LOOPS: Kind[ReferenceRatesRun] = Kind("lightspeed", _itself, "probe", is_timed=True)
 SATURATION: Kind[SaturationRun] = Kind("saturation", _itself, "probe", is_timed=True)
 TIMED_ROUND = Kind("generation", _timed_round, "all roles", is_timed=True)

@@ -17,7 +17,6 @@ from numalab.evidence.run_formats import (
     AnyRunRecord,
     BindingRun,
     Outcome,
-    Rank,
     RanksRun,
     ResultsRecord,
     Thread,
@@ -30,24 +29,6 @@ SUBMISSION, SOLUTION, CONTROL, HANDOUT = "submission", "solution", "control", "h
 PROBE = "probe"
 
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Latency:
-    """A ping-pong of numalab's.
-
-    Attributes:
-        file: the launch file that it ran under; None: numalab's own launch.
-        message_us: one-way time of a message in microseconds, measurement by measurement, by its
-            size in bytes.
-    """
-
-    part: str | None
-    outcome: Outcome
-    file: str | None
-    ranks: tuple[Rank, ...]
-    message_us: dict[int, tuple[float, ...]]
-    team: int
 
 
 @dataclass(frozen=True)
@@ -173,7 +154,7 @@ class KernelRun(Protocol):
 
 
 # Evidence of runs; that of most kinds is the record itself.
-AnyRun = AnyRunRecord | Trace | Placement | Placing | Cpusets | Latency | TimedRound
+AnyRun = AnyRunRecord | Trace | Placement | Placing | Cpusets | TimedRound
 
 
 Subject = Literal["kernel", "numalab", "probe", "all roles"]

@@ -855,6 +855,16 @@ class LatencyRun(WorkerRun, kw_only=True, tag="latency"):
     ranks: tuple[Rank, ...]
     samples: list[TimedMessages]
 
+    @property
+    def message_us(self) -> dict[int, list[float]]:
+        """Return one-way times of a message in microseconds by its size in bytes, in its order."""
+        times: dict[int, list[float]] = {}
+        for one in sorted(self.samples, key=lambda sample: sample.bytes):
+            if not one.warm_up:
+                us = 1e6 * one.elapsed_s / (2 * one.repetitions)
+                times.setdefault(one.bytes, []).append(us)
+        return times
+
 
 # ---- rates ----------------------------------------------------------------
 

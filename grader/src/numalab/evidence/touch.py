@@ -53,11 +53,10 @@ def united_users(traces: Sequence[Trace]) -> Users:
     return _united(traces, lambda trace, array: array.users)
 
 
-def numa_nodes_of(threads: Sequence[Thread]) -> Callable[[int], int]:
-    """Return a function from a thread's number to the NUMA node that it is bound to; -1 if it may
-    run on several or is unknown."""
-    node = {thread.number: thread.numa_node for thread in threads}
-    return lambda number: node.get(number, -1)
+def initial_numa_node(threads: Sequence[Thread]) -> int:
+    """Return the NUMA node that the initial thread is bound to; -1 if it may run on several or is
+    unknown."""
+    return next((thread.numa_node for thread in threads if thread.number == 0), -1)
 
 
 Uses = dict[str, tuple[frozenset[Origin], ...]]  # by array, origins of uses of each traced page
@@ -407,7 +406,7 @@ def is_written_unbound(trace: Trace, placement: Placement, local: LocalShare) ->
     """Return whether the initial thread wrote most of the worst array, which nevertheless is on
     another NUMA node than that thread's. A runtime may bind the thread no sooner than in its first
     parallel region (libomp does): pages that it writes before are wherever it happened to run."""
-    home = numa_nodes_of(placement.threads)(0)
+    home = initial_numa_node(placement.threads)
     written = next(a.first_writer for a in trace.arrays if a.name == local.worst_array)
     return (
         min(home, local.crowded_node) >= 0

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import stat
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -73,7 +73,7 @@ def stand_in(path: Path) -> Path:
     raise complaint
 
 
-class LockFile:
+class LockFile(AbstractContextManager["LockFile"]):
     """An open file that can be locked until it is closed; for a `with` statement.
 
     Attributes:
@@ -91,9 +91,6 @@ class LockFile:
         self.lacks = ""
         self.is_held_locally = True
         self._file = path.open("a", encoding="utf-8")
-
-    def __enter__(self) -> LockFile:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._file.close()

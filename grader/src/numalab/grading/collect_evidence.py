@@ -33,6 +33,7 @@ from numalab.harness import monitor
 from numalab.harness.build import build_targets, starting_code_failure
 from numalab.harness.race_coverage import search_complaint
 from numalab.judging import planner
+from numalab.judging.correctness_rules import doubtful_races
 from numalab.judging.observed_quantities import SHOWN_BY, TEAM_OF_LINES
 from numalab.judging.rules import is_needed, reads
 from numalab.judging.soundness import is_sound
@@ -81,17 +82,6 @@ def gather_evidence(grading: Grading) -> None:
 def _is_needed(grading: Grading, kind: Kind[Any], part: str | None) -> bool:
     only_elsewhere = kind.is_vm_only if grading.machine is None else kind.is_local_only
     return is_needed(kind, grading.lab, part) and not only_elsewhere
-
-
-def run_once(
-    grading: Grading, kind: Kind[Any], role: str, part: str | None, team: int | None = None
-) -> bool:
-    """Make one run of one of numalab's own kernels. role: its role; team: number of threads, None:
-    as for submissions. Returns whether it came to its end. Raises what Grading.run and
-    Grading.build_own raise."""
-    more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
-    facts = {"whole": True} if kind is WHOLE_TRACE else {}
-    return _run(grading, kind, role, part, *more, team=team, **facts)
 
 
 def _run(
@@ -299,7 +289,8 @@ def _search_races(grading: Grading, part: str | None) -> None:
     _run_race(grading, SUBMISSION, part)
     while planner.needs_another_race_search(grading.evidence, part):
         _run_race(grading, SUBMISSION, part)
-    if planner.needs_race_control(grading.evidence, part):
+    # Whose fault it is that no search has worked, a search in the solution decides.
+    if doubtful_races(grading.evidence.select_parts(part)):
         with contextlib.suppress(NumalabError):  # then the error stays numalab's
             grading.build_own_for(RACE)
             _run_race(grading, SOLUTION, part)
@@ -334,13 +325,9 @@ def _run_race(grading: Grading, role: str, part: str | None) -> None:
     grading.run(RACE, options, environment)
 
 
-def _instrumented_programs(grading: Grading) -> list[Path]:
-    kinds = [k for k in WATCHED if any(reads(criterion, k) for criterion in grading.lab.criteria)]
-    return [grading.program(SUBMISSION, kind.program) for kind in kinds]
-
-
 def _build_instrumented_kernel(grading: Grading) -> None:
-    programs = _instrumented_programs(grading)
+    kinds = [k for k in WATCHED if any(reads(criterion, k) for criterion in grading.lab.criteria)]
+    programs = [grading.program(SUBMISSION, kind.program) for kind in kinds]
     targets = [f"{program.name}-built" for program in programs]
     try:
         build_targets(grading.installation, targets, grading.sandbox)
@@ -417,7 +404,9 @@ def _observe_predicted(grading: Grading, kind: Kind[Any], role: str, part: str |
             grading.installation, [f"{program.name}-built" if kind.program else program.name]
         )
         team = TEAM_OF_LINES if kind.name == STORES.name else None
-        run_once(grading, kind, role, part, team=team)
+        more = ("--synchronous-sends",) if kind is SYNCHRONOUS_CHECK else kind.run_options[0]
+        facts = {"whole": True} if kind is WHOLE_TRACE else {}
+        _run(grading, kind, role, part, *more, team=team, **facts)
     except NumalabError:
         return  # its score leaves it out, and says so
     grading.keep_for_others(name, grading.record.runs[before:])

@@ -84,10 +84,7 @@ MODULES: Mapping[str, tuple[Counts, str]] = {
     "judging/audit.py": ("neither", "the command that proves the labs"),
     "judging/effort.py": ("evidence", "how much is measured"),
     "judging/planner.py": ("evidence", "which runs are made, of whom, and when they stop"),
-    "judging/observed_quantities.py": (
-        "evidence",
-        "which looks predictions need, and what they say",
-    ),
+    "judging/observed_quantities.py": ("evidence", "which looks predictions need"),
     "judging/thread_goals.py": ("evidence", "how many threads are timed"),
     "untrusted": ("evidence", "what can be read, and texts as records keep them"),
     "untrusted/listing.py": ("verdict", "how what compilers said fits a terminal"),

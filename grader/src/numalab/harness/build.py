@@ -151,7 +151,7 @@ def build_facts(installation: Installation) -> Json:
     configure(installation)
     try:
         facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise NumalabError(
             f"{installation.build}/build.json is missing; run ./numalab setup"
         ) from error

@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from numalab.errors import NumalabError, UserError, reason_of, wrapped
@@ -154,53 +153,35 @@ _CLANGS = ("clang-19", "clang-20", "clang-21", "clang-18", "clang-17", "clang")
 _LLVM_PRESETS = ("llvm", "fuzz")
 _VERSION_LIMIT_S = 20
 
-# Returns what a compiler prints for --version; empty where it can't be run, or takes too long.
-Says = Callable[[str], str]
-
 
 def says_version(compiler: str) -> str:
     """Return what a compiler prints for --version; empty: it can't be run, or takes too long."""
-    try:
-        done = starting.run(
-            [compiler, "--version"], shell_variables.builder_environment(), limit_s=_VERSION_LIMIT_S
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
+    environment = shell_variables.builder_environment()
+    return starting.version_text(compiler, environment, _VERSION_LIMIT_S)
 
 
-def _is_gnu(compiler: str, says: Says, *, is_fortran: bool) -> bool:
-    text = says(compiler)
+def _is_gnu(compiler: str, *, is_fortran: bool) -> bool:
+    text = says_version(compiler)
     return "Free Software Foundation" in text and ("GNU Fortran" in text) == is_fortran
 
 
-def chosen_compilers(
-    preset: str,
-    environment: Mapping[str, str],
-    says: Says = says_version,
-    which: Callable[[str], str | None] = shutil.which,
-) -> list[str]:
+def chosen_compilers(preset: str, environment: Mapping[str, str]) -> list[str]:
     """Return options for CMake that override the preset's compilers.
 
     CC and FC count by what they print for --version: FC if that is gfortran's; CC if it is of
     another of GNU's compilers, or for llvm and fuzz if it has "clang". Others, such as icx and ifx
     that a module has set, are ignored. Without such a CC, llvm and fuzz get the first of _CLANGS
-    that is installed.
-
-    Args:
-        environment: has CC and FC.
-        says: returns what a compiler prints for --version.
-        which: finds a program on the PATH.
+    that is installed. environment: has CC and FC.
     """
     c_compiler, fortran = environment.get("CC", ""), environment.get("FC", "")
     chosen = []
     if preset in _LLVM_PRESETS:
-        if not (c_compiler and "clang" in says(c_compiler)):
-            c_compiler = next((name for name in _CLANGS if which(name)), "")
+        if not (c_compiler and "clang" in says_version(c_compiler)):
+            c_compiler = next((name for name in _CLANGS if shutil.which(name)), "")
         if c_compiler:
             chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    elif c_compiler and _is_gnu(c_compiler, says, is_fortran=False):
+    elif c_compiler and _is_gnu(c_compiler, is_fortran=False):
         chosen.append(f"-DCMAKE_C_COMPILER={c_compiler}")
-    if fortran and _is_gnu(fortran, says, is_fortran=True):
+    if fortran and _is_gnu(fortran, is_fortran=True):
         chosen.append(f"-DCMAKE_Fortran_COMPILER={fortran}")
     return chosen

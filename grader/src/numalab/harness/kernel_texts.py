@@ -15,6 +15,13 @@ MOST_COLUMNS = 400  # of a line of a kernel, compiler or linker
 # others that it has (programs).
 NUMALAB_SOURCES = ("driver.c", "phases.c", "test_driver.c")
 
+# OpenMP's sentinel with blanks in it or letters in another order. Without the $ it may be prose: a
+# directive's first word tells.
+_MISSPELT = re.compile(
+    r"! ?(\$ ?(omp|opm|mop)|(omp|opm|mop) (atomic|barrier|critical|do|end|parallel|sections|simd"
+    r"|single|target|task|teams))\b", re.IGNORECASE
+)  # fmt: skip
+
 
 def misspelt_directives(source: str, language: str) -> list[str]:
     """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP's
@@ -22,13 +29,12 @@ def misspelt_directives(source: str, language: str) -> list[str]:
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"
-    # Without its blanks: a pattern that skips them in several places takes the square of them.
+    # With single blanks: a pattern that skips them in several places takes the square of them.
     squeezed = ((number, " ".join(line.split())) for number, line in _lines(source))
     found = [
         f"line {number}: `{shown(line, 40)}` is a comment; {sentinel}"
         for number, line in squeezed
-        if re.match(r"! ?\$? ?(omp|opm|mop)\b", line, re.IGNORECASE)
-        and not re.match(r"!\$omp\b", line, re.IGNORECASE)
+        if _MISSPELT.match(line) and not re.match(r"!\$omp\b", line, re.IGNORECASE)
     ]
     more = len(found) - MAX_OUTPUT_LINES
     return [*found[:MAX_OUTPUT_LINES], f"... and {more} more"] if more > 0 else found
@@ -53,22 +59,19 @@ def is_other_language(source: str, language: str) -> bool:
 
 
 def _lines(source: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(source.splitlines(), start=1):
+    for number, line in enumerate(source.split("\n"), start=1):  # compilers count no form feed
         yield number, line[:MOST_COLUMNS]
-
-
-def _list_folder(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
 
 
 def misnamed_kernels(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
     """Return the names, safe to show, of files that are probably meant as a kernel in a language
     but have another name, so that they are not read. programs: names of the lab's own sources."""
+    try:
+        files = list(folder.iterdir())
+    except OSError:
+        return []
     return sorted(
         shown(path.name)
-        for path in _list_folder(folder)
+        for path in files
         if is_probably_kernel(path.name, language, (*NUMALAB_SOURCES, *programs)) and path.is_file()
     )

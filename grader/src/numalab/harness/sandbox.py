@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -83,7 +83,7 @@ COVER_BYTES = 1 << 20  # of an empty folder that covers a hidden one
 _PROBE_LIMIT_S = 20
 
 # Where distributions keep programs and libraries. Few have all of these.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives")
 # Variables by which a site's modules say where their programs and libraries are.
 _PATHS = ("LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "COMPILER_PATH")
@@ -122,12 +122,12 @@ class Sandbox:
     def _covered(self) -> list[str]:
         """Return the hidden folders below visible ones that have none of these in them; an empty
         folder has to cover them."""
-        visible = [Path(root).resolve() for root in (*_SYSTEM, *self.roots)]
+        visible = [Path(root).resolve() for root in (*SYSTEM_FOLDERS, *self.roots)]
         return [
             str(folder)
             for folder in dict.fromkeys(folder.resolve() for folder in self.hidden)
             if folder.is_dir()
-            and _is_below(folder, visible)
+            and is_below(folder, visible)
             and not any(root.is_relative_to(folder) for root in visible)
         ]
 
@@ -187,7 +187,7 @@ class Sandbox:
         described = {
             "words": [*self._words(COMPILER_TMP_BYTES, SHARED_BYTES), "--dir", "/proc"],
             "environment": kept,
-            "roots": [*_SYSTEM, *_SYSTEM_FILES, *self.roots],
+            "roots": [*SYSTEM_FOLDERS, *_SYSTEM_FILES, *self.roots],
             "hidden": self._covered(),
         }
         return {"NUMALAB_COMPILE_APART": json.dumps(described), "NUMALAB_PYTHON": sys.executable}
@@ -210,7 +210,7 @@ def hidden_folders(installation: Installation) -> list[Path]:
 
 
 def _system_words() -> Iterator[str]:
-    for name in _SYSTEM:
+    for name in SYSTEM_FOLDERS:
         path = Path(name)
         if path.is_symlink():
             yield from ("--symlink", str(path.readlink()), name)
@@ -221,7 +221,7 @@ def _system_words() -> Iterator[str]:
             yield from ("--ro-bind", name, name)
 
 
-def _is_below(path: Path, folders: Sequence[str | Path]) -> bool:
+def is_below(path: Path, folders: Iterable[str | Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
 
 
@@ -247,10 +247,10 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
             for path in found
             if path.is_absolute()
             and path.is_dir()
-            and not _is_below(path.resolve(), _SYSTEM)
-            and not _is_below(hidden, [path, path.resolve()])
-            and not _is_below(path.resolve(), [hidden])
-            and not _is_below(home, [path, path.resolve()])
+            and not is_below(path.resolve(), SYSTEM_FOLDERS)
+            and not is_below(hidden, [path, path.resolve()])
+            and not is_below(path.resolve(), [hidden])
+            and not is_below(home, [path, path.resolve()])
         }
     )
 

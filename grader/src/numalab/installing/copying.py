@@ -60,15 +60,10 @@ def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
         )
 
 
-def copy_numalab(source: Path, target: Path) -> int:
-    """Copy the files of an installation, and return how many they are. Their times are the present,
-    so that builds of an earlier installation at the same place are out of date. Raises OSError."""
-    return copy_files(source, target, numalab_files(source))
-
-
 def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
     """Copy files, links as links, and return how many they are. files: paths from both folders.
-    Raises OSError."""
+    Their times are the present, so that builds of an earlier installation at the same place are out
+    of date. Raises OSError."""
     number = 0
     for path in files:
         number += 1

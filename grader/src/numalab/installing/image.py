@@ -98,7 +98,7 @@ def _git(root: Path, *words: str) -> str:
 
 def examine(root: Path) -> Checkout:
     """Return a clone's last commit. Raises UserError where root is not the top of a clone with a
-    commit or git is missing, OSError where git can't be run, and ValueError as public_address."""
+    commit or git is missing, and OSError where git can't be run."""
     top = _git(root, "rev-parse", "--show-toplevel").strip()
     if Path(top).resolve() != root.resolve():
         raise UserError(f"{root} is a part of another repository, {top}; use a clone of the kit")
@@ -112,12 +112,15 @@ def examine(root: Path) -> Checkout:
 
 
 def public_address(remote: str) -> str | None:
-    """Return a remote's address without user and password; None where it is not https. Raises
-    ValueError for an address that can't be parsed."""
-    parts = urlsplit(remote)
-    if parts.scheme != "https" or not parts.hostname:
+    """Return a remote's address without user and password; None where it is not https, or can't be
+    parsed."""
+    try:
+        parts = urlsplit(remote)
+    except ValueError:
         return None
-    host = parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}"
+    host = parts.netloc.rpartition("@")[2]
+    if parts.scheme != "https" or not host:
+        return None
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
@@ -196,13 +199,8 @@ def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
     """Run a program whose messages the user reads. output: descriptor for its standard output; by
     default this process's standard error. Raises NumalabError where it fails, OSError where it
     can't be started, and KeyboardInterrupt once it, too, has ended after Ctrl-C."""
-    process = starting.start(
-        command,
-        shell_variables.builder_environment(),
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-    )
+    environment = shell_variables.builder_environment()
+    process = starting.start(command, environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output)
     try:
         code = process.wait()
     except KeyboardInterrupt:

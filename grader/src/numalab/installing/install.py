@@ -23,7 +23,7 @@ from numalab import __version__
 from numalab.errors import NumalabError, UserError, reason_of
 from numalab.files import write_json, write_whole
 from numalab.installation import Installation
-from numalab.installing.copying import copy_numalab, make_readable
+from numalab.installing.copying import copy_files, make_readable, numalab_files
 from numalab.installing.prefix import Prefix, is_readable_by_all
 from numalab.processes import shell_variables, starting
 from numalab.virtual import local_machine
@@ -96,7 +96,7 @@ def install(installation: Installation, wish: Wish, progress: StepReport) -> Ins
         prefix.root.mkdir(parents=True, exist_ok=True)
         prefix.mark.write_text(f"process {os.getpid()} on {os.uname().nodename}\n")
         progress("copying the kit")
-        copy_numalab(installation.root, prefix.root)
+        copy_files(installation.root, prefix.root, numalab_files(installation.root))
         _set_up(installation, wish, progress)
         progress("looking for a kernel of virtual nodes")
         no_kernel = _keep_kernel(prefix, progress)
@@ -138,19 +138,11 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
     """Install Python packages, and build once in a temporary folder. Raises NumalabError with the
     last lines of what failed, or where other users can't reach its Python, and OSError."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
-        environment = environment_for(shell_variables.numalab_environment()) | {
-            "NUMALAB_BUILD": folder
-        }
+        environment = environment_for(shell_variables.numalab_environment())
+        environment["NUMALAB_BUILD"] = folder
         more = ["--notebooks"] if wish.has_notebooks else []
-        command = [
-            "sh",
-            str(wish.prefix.root / "numalab"),
-            "--preset",
-            installation.preset,
-            "setup",
-            "--yes",
-            *more,
-        ]
+        setup = ["--preset", installation.preset, "setup", "--yes", *more]
+        command = ["sh", str(wish.prefix.root / "numalab"), *setup]
         said: list[str] = []
         with starting.start_with_text(
             command,

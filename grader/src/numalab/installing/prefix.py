@@ -77,15 +77,19 @@ def chosen_prefix(path: Path, source_root: Path, version: str) -> Prefix:
             f"--prefix {path}: the path has blanks or signs that PATH, scripts or modulefiles "
             "can't hold. Use letters, digits and _ . + @ , = -"
         )
+    above = next(folder for folder in (full, *full.parents) if folder.exists())
+    if not above.is_dir():
+        raise UserError(f"{above} is a file; name another folder with --prefix")
     _check_unoccupied(prefix, version)
-    _check_writable(full)
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UserError(
+            f"you may not write to {above}. Name a folder of yours with --prefix, one that your "
+            "class may read, or have somebody install it who may write there."
+        )
     return prefix
 
 
 def _check_unoccupied(prefix: Prefix, version: str) -> None:
-    above = next(folder for folder in (prefix.path, *prefix.path.parents) if folder.exists())
-    if not above.is_dir():
-        raise UserError(f"{above} is a file; name another folder with --prefix")
     if prefix.record.exists():
         there = read_json(prefix.record)
         known = there.get("version", "") if isinstance(there, dict) else ""
@@ -105,15 +109,6 @@ def _check_unoccupied(prefix: Prefix, version: str) -> None:
                 f"{one} is there already, and was not made by ./numalab install. Move it away, or "
                 "name another folder with --prefix."
             )
-
-
-def _check_writable(path: Path) -> None:
-    above = next(folder for folder in (path, *path.parents) if folder.exists())
-    if not os.access(above, os.W_OK | os.X_OK):
-        raise UserError(
-            f"you may not write to {above}. Name a folder of yours with --prefix, one that your "
-            "class may read, or have somebody install it who may write there."
-        )
 
 
 def is_readable_by_all(path: Path) -> bool:

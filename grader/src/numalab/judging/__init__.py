@@ -1,4 +1,1 @@
-"""From evidence to verdicts.
-
-Imported by most packages that deal with verdicts.
-"""
+"""From evidence to verdicts."""

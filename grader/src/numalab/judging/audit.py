@@ -1,5 +1,5 @@
-"""The audit of a lab: whether its starting code fails exactly what lab.toml names, and its solution
-passes. Pure functions."""
+"""The audit of a lab: which verdicts on its starting code and its solution are not as lab.toml
+declares them. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ def is_refuted(
 def complaints(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> list[str]:
-    """Return a text for each criterion that is not as the lab declares it. Those that prove nothing
-    are left out, such as those that are not gradable.
+    """Return a text for each verdict whose status is not the one that the lab declares. Left out
+    are those that are not gradable, and for starting code, where huge pages are "always", those on
+    criteria with needs_huge_page_mode.
 
     Args:
-        numa_nodes: the number of NUMA nodes of each machine that graded, by name ("here": this).
-        huge_page_mode: the mode that workers have on this machine; None: not known.
+        numa_nodes: the number of NUMA nodes of each machine, by the verdicts' `where`.
+        huge_page_mode: the mode that workers have; None: not known.
     """
     declared = {criterion.name: criterion for criterion in lab.criteria}
     told = []

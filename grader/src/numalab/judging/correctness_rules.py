@@ -15,7 +15,7 @@ from numalab.judging.soundness import (
     first_bad,
     met_limits,
     mistake_origin,
-    not_looked_for,
+    not_judged,
     not_measured,
     outcomes,
     unseen,
@@ -112,7 +112,7 @@ def race_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVe
     if unseen(lab, criterion, [race.part for race in evidence.runs_of(RACE)]):
         bad = first_bad(outcomes(evidence))
         if bad is not None:
-            return not_looked_for(criterion, bad, evidence)
+            return not_judged(criterion, bad, evidence)
         return not_measured(criterion, evidence)
     why = (
         "ThreadSanitizer saw no two threads touch the same element without an order, where one of "

@@ -1,22 +1,13 @@
 """The rules for control groups: a job is to have one NUMA node or more, PUs and memory, for itself.
 
-Two of numalab's own programs run on a virtual machine. Of each are measured the PUs and the NUMA
-nodes that Linux allows it, the PUs on which its threads were seen, and the NUMA nodes that its
-pages are on. Before the job enters its group, it writes half of its memory, on all NUMA nodes in
-turn. The other program pins a thread to each PU that it can get, and asks for memory of each NUMA
-node.
+A run has two programs, the job and another one. Of each it has the PUs and the NUMA nodes that
+Linux allows it, the PUs on which its threads were seen, and the NUMA nodes that its pages are on.
 
-These could pass without control groups that do what is required, and are excluded:
+What a job could pass by without such control groups counts, too:
 
-- memory that first touch put where the threads are: half of it was written before, on all NUMA
-  nodes in turn, and the NUMA nodes that are allowed count, too;
-- another program that stays away because it wants little: it asks for everything;
-- another program that is confined to a small place, or a job with few PUs: the job has to have all
-  PUs of its NUMA nodes, and the other program all the rest;
-- numbers that fit one machine: there are two machines, whose PUs are numbered differently.
-
-So either of the two sets alone fails, and so do the same set for both programs, and an isolated
-partition whose threads stay on one PU.
+- the NUMA nodes that Linux allows the job, since first touch puts memory where its threads are;
+- the PUs and NUMA nodes that the other program may use: it has to have all that the job leaves, so
+  that to confine it to a small place is not enough.
 """
 
 from __future__ import annotations
@@ -60,7 +51,7 @@ class _Observed:
         file: the name of the student's file.
         written: what the student's file sets, by group and key.
         own, pus: the NUMA nodes that the job is to have, and their PUs.
-        all_pus, nodes: all PUs of the machine, and all NUMA nodes with PUs.
+        all_pus, nodes: the PUs of the machine's topology, and its NUMA nodes with PUs.
     """
 
     run: Cpusets
@@ -80,7 +71,7 @@ def _needs_virtual(criterion: Criterion, node: Json, is_virtual: bool) -> Criter
 
 
 def _observe(criterion: Criterion, evidence: Evidence) -> _Observed | CriterionVerdict:
-    """Return the observed run, or the verdict where none can be judged."""
+    """Return the last run under the criterion's file, or the verdict where none can be judged."""
     file = criterion.needed_file
     only = _needs_virtual(criterion, evidence.node, evidence.is_virtual)
     if only is not None:
@@ -132,8 +123,8 @@ def _own(observed: _Observed) -> str:
 
 
 def _because(observed: _Observed, name: str, key: str) -> str:
-    """Return why a group does not have the cpus or mems that it is to have, in sentences with a
-    space before each; empty: not known. key: "cpus" or "mems"."""
+    """Return what keeps a group from the cpus or mems that it is to have, in sentences with a space
+    before each; empty: not known. key: "cpus" or "mems"."""
     refused = [r for r in observed.run.refusals if (r.group, r.file) == (name, f"cpuset.{key}")]
     if refused:
         there = _pus(observed.all_pus) if key == "cpus" else _memory(observed.nodes)
@@ -173,8 +164,7 @@ def _invalid_partition(observed: _Observed, name: str) -> str:
 @Rule("confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 @take_run(_observe)
 def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> CriterionVerdict:
-    """Measure how well the PUs that the job may use, and does use, match those of its NUMA
-    nodes."""
+    """Judge how well the PUs that the job may use, and does use, match those of its NUMA nodes."""
     job = observed.run.job
     if job.allowed_pus != observed.pus:
         share = len(job.allowed_pus & observed.pus) / len(job.allowed_pus | observed.pus)
@@ -214,8 +204,8 @@ def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> C
 def memory_confined(
     criterion: Criterion, evidence: Evidence, observed: _Observed
 ) -> CriterionVerdict:
-    """Measure the share of the job's pages on its NUMA nodes. It fails where Linux allows the job
-    another NUMA node, too, or not all of them."""
+    """Judge the share of the job's pages on its NUMA nodes, and whether Linux allows it these NUMA
+    nodes and no others."""
     job = observed.run.job
     pages = job.pages
     if pages is None or job.pages_later is None or job.pages_new is None:
@@ -244,8 +234,8 @@ def memory_confined(
 @Rule("others_out", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 @take_run(_observe)
 def others_out(criterion: Criterion, evidence: Evidence, observed: _Observed) -> CriterionVerdict:
-    """Measure how well the other program is kept off the job's PUs and memory, while it has all of
-    the rest."""
+    """Judge how well the other program is kept off the job's PUs and memory, and whether it may use
+    all of the rest."""
     others = observed.run.others
     met = (others.allowed_pus | others.ran_on) & observed.pus
     if met:

@@ -9,20 +9,17 @@ from dataclasses import dataclass
 class Effort:
     """The effort of a grading.
 
-    In a replicate each process makes least_repetitions or more, up to most_repetitions: until those
-    of all took as long as what came before them, or first_share of that in the first min_replicates
-    replicates. They stop earlier, even before least_repetitions, once they took replicate_s.
-
     Attributes:
         size: the problem size: "quick", "published", or another one that a driver has.
-        min_replicates: the number of replicates that decide a claim with one side where all agree;
-            the control takes part after them.
+        replicate_s: the time for the repetitions of one replicate.
+        min_replicates: the number of replicates whose repetitions take first_share.
         max_replicates: the most replicates that one grading takes of what is timed together.
-        budget_s: the time for replicates; three times as much for the first min_replicates.
-        check_limit_s: the CPU time per core that one phase of a check may take; the wall time may
-            be twice as long.
+        budget_s: the time for replicates.
+        check_limit_s: the CPU time per core that one phase of a check may take.
         phase_limit_s: the same of a phase in the monitor's other runs.
-        is_sequential: one worker runs at a time, with least_repetitions each whatever they take.
+        is_sequential: one worker runs at a time.
+        least_repetitions, most_repetitions: of a process in one replicate.
+        first_share: as repeat_share returns it.
     """
 
     size: str
@@ -40,14 +37,14 @@ class Effort:
 
     def repeat_share(self, replicates: int) -> float:
         """Return how long the repetitions of the next replicate go on, as a multiple of the time
-        before them. replicates: the number of those that count so far."""
+        before them: first_share while fewer than min_replicates count, else 1. replicates: the
+        number that counts so far."""
         return self.first_share if replicates < self.min_replicates else 1.0
 
 
 def effort_for(size: str, quick: bool) -> Effort:
-    """Return the effort of a size. quick: whether --quick was given, which measures the quick size
-    whatever `size` is. The published size runs one worker at a time, since its arrays fill most
-    machines."""
+    """Return the effort of a size. quick: whether --quick was given; then the size is "quick",
+    whatever `size` is. The published size is sequential, since its arrays may fill a machine."""
     if quick:
         return Effort("quick", True, 2.0, 5, 24, 12.0, 3.0, 20.0)
     if size == "published":

@@ -28,7 +28,7 @@ def indexed(array: str, element: int, language: str) -> str:
 
 
 def problem_size(n: int, unit: str) -> str:
-    """Return a problem size in words. unit: what n counts; empty: elements."""
+    """Return a problem size in words. unit: what n counts, in the plural; empty: it is not said."""
     return count(n, unit.removesuffix("s")) if unit else f"n = {n:,}"
 
 
@@ -43,7 +43,8 @@ def _subject(phase: str) -> str:
 
 
 def _nth(phase: str, number: int) -> str:
-    """Return a phase with the number of the call, from 1, in words."""
+    """Return a phase with the number of the call, from 1, in words; the first call of a function is
+    its name alone."""
     if " " in phase:
         return f"{phase.split(maxsplit=1)[1]} {number}"
     return phase if number == 1 else f"call {number} of {phase}"
@@ -123,14 +124,10 @@ def results(
     return None
 
 
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
-
-
 def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) -> str:
-    """Return sentences on messages that a rank left incomplete, or whose buffer it changed too
-    early. size: the problem size in parentheses with a space before them, or empty; ranks: the
-    number of the job's ranks, or None."""
+    """Return sentences on requests that a rank left incomplete or gave up, or whose buffer it
+    changed too early. size: the problem size in parentheses with a space before them, or empty;
+    ranks: the number of the job's ranks, or None."""
     rank = f"Rank {requests.rank}" + (f" of {ranks}" if ranks is not None else "")
     at = f" at {requests.line}" if requests.line else ""
     if requests.fault == "send_changed":
@@ -147,16 +144,16 @@ def requests_text(requests: IncompleteRequests, size: str, ranks: int | None) ->
             f"{first} {requests.call}{at}: nothing can tell any more when its buffer may be used "
             "again. Complete it by MPI_Wait instead."
         )
-    them = "it" if requests.count == 1 else "them"
+    were, them = ("was", "it") if requests.count == 1 else ("were", "them")
     return (
-        f"{rank} started {number} in {requests.phase}{size} that {_were(requests.count)} never "
+        f"{rank} started {number} in {requests.phase}{size} that {were} never "
         f"completed, {first} {requests.call}{at}. Until MPI_Wait has returned for {them} (or "
         "MPI_Waitall and the like) a message may still be under way, and its buffer is MPI's."
     )
 
 
 def race(race: RaceReport) -> str:
-    """Return sentences on a data race. The record has its lines, and no variable."""
+    """Return sentences on a data race."""
     lines = tuple(dict.fromkeys(race.accesses))
     at = " and ".join(lines)
     which = f" It may be any variable in {'that line' if len(lines) == 1 else 'those lines'}."
@@ -192,14 +189,13 @@ def _its_size(ended: Outcome) -> str:
 
 
 def _has_size(ended: Outcome) -> bool:
-    """Tell whether a problem size is known: a program that is only started has none, and messages
-    may have 0 bytes."""
+    """Tell whether a problem size is known. One of 0 is if it has a unit."""
     return bool(ended.n or ended.n_unit)
 
 
 def _size(ended: Outcome) -> str:
-    """Return the problem size, and the number of ranks where the subject does not have it, in
-    parentheses with a space before them; empty: neither."""
+    """Return the problem size if it is known, and the number of ranks where there are several and
+    the end names no rank, in parentheses with a space before them; empty: neither."""
     ranks = ended.ranks or 1
     said = [_its_size(ended)] if _has_size(ended) else []
     if ranks > 1 and ended.rank is None:
@@ -291,7 +287,7 @@ def _refused(call: str | None) -> str:
 
 
 def is_refused_call(ended: Outcome) -> bool:
-    """Tell whether SIGSYS ended a run, as the sandbox does at a call that kernels may not make."""
+    """Tell whether SIGSYS ended a run, the signal at a system call that the sandbox refuses."""
     return ended.status == "crashed" and ended.signal == "SIGSYS"
 
 

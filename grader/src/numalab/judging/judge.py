@@ -1,8 +1,4 @@
-"""The judge: criteria and evidence in, verdict out. Pure functions over records.
-
-Any verdict can be computed again from stored evidence: nothing here measures, reads a file or
-depends on the time.
-"""
+"""The judge: criteria and evidence in, verdict out. Pure functions over records."""
 
 from __future__ import annotations
 
@@ -36,8 +32,9 @@ def is_of_kernel(lab: Lab, criterion: Criterion) -> bool:
 
 
 def evidence_for(lab: Lab, criterion: Criterion, whole: Evidence) -> Evidence:
-    """Return the evidence that a criterion is judged by: that of its part, or of all kernel_parts,
-    and its slow launch, in which of all unchanged files only the one that it is about counts."""
+    """Return the evidence that a criterion is judged by: that of its part, else of all
+    kernel_parts, with the replicates of its slow launch. Of the unchanged files only the one that
+    the criterion is about is kept."""
     parts = lab.kernel_parts if criterion.part is None else (criterion.part,)
     unchanged = whole.unchanged_files & {file_of(lab, criterion, whole.language)}
     own = replace(select_parts(lab, whole, *parts), unchanged_files=unchanged)
@@ -69,14 +66,15 @@ def sound_parts(lab: Lab, evidence: Evidence) -> tuple[str | None, ...]:
 
 def select_parts(lab: Lab, whole: Evidence, *parts: str | None) -> Evidence:
     """Return the evidence of these parts. Where all of them are numalab's own kernels, it says that
-    the build succeeded, whatever became of the student's."""
+    the build succeeded."""
     own = whole.select_parts(*parts)
     is_kits = all(part in lab.kit_parts for part in parts)
     return replace(own, build=_NUMALAB_BUILD) if is_kits else own
 
 
 def select_timing(evidence: Evidence, slow: str | None) -> Evidence:
-    """Return the evidence with the replicates of one slow launch only; None: those without one."""
+    """Return the evidence with the replicates, also those left out, of one slow launch only; None:
+    those without one."""
     of_launch = tuple(run for run in evidence.runs_of(TIMED_ROUND) if run.slow == slow)
     left_out = tuple(
         run for run in evidence.left_out if run.kind != TIMED_ROUND.name or run.slow == slow
@@ -106,8 +104,8 @@ def _no_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None
 
 
 def _lost(lab: Lab, criterion: Criterion, evidence: Evidence) -> str | None:
-    """Return what the machine refuses that a criterion needs; or None. Answers need nothing, and a
-    kernel that can't be built fails on any machine."""
+    """Return what the machine refuses that a criterion needs; or None, also for answers, and where
+    the student's kernel, which the criterion is about, was not built."""
     if judges_answers(criterion):
         return None
     if evidence.build.status != "ok" and is_of_kernel(lab, criterion):
@@ -125,8 +123,7 @@ def _numa_nodes(evidence: Evidence) -> str:
 
 
 def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where this machine can't show a criterion, whatever was handed in; or
-    None. It has precedence over a verdict that something was not measured."""
+    """Return the not_gradable verdict where this machine can't show a criterion; or None."""
     if evidence.numa_nodes < criterion.needs_numa_nodes:
         needed = criterion.needs_numa_nodes
         why = f"{_numa_nodes(evidence)}; the criterion needs {needed} or more."
@@ -148,8 +145,8 @@ def gate(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict
 
 
 def refused_file(lab: Lab, criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the failure of a criterion whose handed-in file can't be used; or None. Criteria about
-    the times of a launch need its file, too."""
+    """Return the verdict on a criterion whose handed-in file can't be used; or None. For a
+    criterion with a slow launch the file is that of the student's launch."""
     file = criterion.file
     if criterion.slow is not None:
         file = lab.launch_of(criterion.part)
@@ -181,9 +178,9 @@ def _refused_launch(lab: Lab, criterion: Criterion, evidence: Evidence) -> Crite
 def _judge_criterion(lab: Lab, criterion: Criterion, whole: Evidence) -> CriterionVerdict:
     """Return the verdict on one criterion.
 
-    A failed criterion of evidence, except on answers, is judged again by the solution's evidence,
-    where there is any and the solution is not what is graded. If the solution neither passes nor is
-    undecided, and not for want of an effect, the machine can't show it, and it is not gradable.
+    Where the rule fails a criterion of evidence, except on answers, it judges the solution's
+    evidence, too, if there is any and the solution is not what is graded. If that neither passes
+    nor is undecided, and its cause is not no_effect_here, the criterion is not gradable.
     """
     refused = refused_file(lab, criterion, whole)
     ungradable = _gate_by_machine(lab, criterion, whole)
@@ -255,8 +252,7 @@ def _verdict(lab: Lab, evidence: Evidence, criteria: tuple[CriterionVerdict, ...
 def verdict_without_run(
     lab: Lab, evidence: Evidence, status: Status, cause: Cause, why: str
 ) -> Verdict:
-    """Return the same status, cause and reason for all criteria of a kernel that was not run on a
-    machine."""
+    """Return a verdict with the same status, cause and reason for all criteria of a lab."""
     criteria = tuple(verdict_on(criterion, status, cause, why) for criterion in lab.criteria)
     return _verdict(lab, evidence, criteria)
 

@@ -50,7 +50,7 @@ def _no_huge_pages(table: KernelTable, is_handout: bool) -> str:
 
 def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
     """Return why a part of a table is on small pages, as a clause that begins with a colon; empty:
-    not known. Only in a small table do the pages at both ends count."""
+    not known. is_small: the pages at both ends count."""
     reasons = []
     asked_for = table.advised_bytes
     if asked_for is not None and table.huge_bytes <= asked_for < MOSTLY * table.bytes:
@@ -68,7 +68,8 @@ def _some_huge_pages(table: KernelTable, is_small: bool) -> str:
 
 @Rule("huge_pages", runs=(MEMORY, PAGE_TABLES))
 def huge_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure the share of a table on huge pages; the table with the least share counts."""
+    """Measure the share of a table on huge pages in the last run; the table with the least share
+    counts."""
     missing = missing_runs(criterion, evidence, evidence.runs_of(MEMORY))
     if missing:
         return missing
@@ -117,8 +118,8 @@ MOST_IN_HAND = 0.5
 
 def _baseline_bytes(tables: Sequence[KernelTable], evidence: Evidence) -> tuple[int, int]:
     """Return the bytes of resident memory and of addresses that a process may have after the last
-    table is destroyed: what it had before, and, where the solution ran, no more than before the
-    first table plus what the solution grows by plus a margin (MOST_IN_HAND)."""
+    table is destroyed: what it had before, and, where both made several tables, no more than before
+    the first table plus what the solution grows by plus a margin (MOST_IN_HAND)."""
     first, last = tables[0], tables[-1]
     before = (last.resident_before_bytes, last.address_space_before_bytes)
     solutions = evidence.runs_of(MEMORY, SOLUTION)

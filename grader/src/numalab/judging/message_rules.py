@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from numalab import words
 from numalab.evidence.kinds import LATENCY
-from numalab.evidence.record import Evidence, Latency
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import LatencyRun
 from numalab.judging import explain, message_times
 from numalab.judging.mpi_rules import not_started
 from numalab.judging.prediction_score import NOTHING_LEFT_AT, mean_score
@@ -75,7 +76,7 @@ def predicted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     return verdict_on(criterion, "fail", "not_predicted", why, value=score, unit="score")
 
 
-def _values(run: Latency) -> dict[str, float] | None:
+def _values(run: LatencyRun) -> dict[str, float] | None:
     """Return the values of the names that formulas may use, in us and MB/s; None where not all were
     measured."""
     best = message_times.best_us(run)
@@ -88,10 +89,10 @@ def _values(run: Latency) -> dict[str, float] | None:
 
 
 def _scored(
-    text: str, values: dict[str, float], run: Latency, is_measurable: bool
+    text: str, values: dict[str, float], run: LatencyRun, is_measurable: bool
 ) -> list[_Scored]:
     """Return the score of each size to predict. is_measurable: whether the measured times show
-    anything; else scores are 0. Raises BadPrediction where the file has no usable one."""
+    anything; else scores are 0."""
     read = read_predictions(text)
     found = []
     for key, size in PREDICTED.items():
@@ -107,7 +108,7 @@ def _scored(
     return found
 
 
-def _score(us: float, size: int, run: Latency) -> _Scored:
+def _score(us: float, size: int, run: LatencyRun) -> _Scored:
     measured = message_times.measured(run, PREDICTED.values(), size)
     score, name = measured.score(us), words.bytes_allowed(size)
     if score == 1:
@@ -124,17 +125,17 @@ def _score(us: float, size: int, run: Latency) -> _Scored:
 
 
 def _us(time_us: float) -> str:
-    """Return a time in us in words, with three digits, or all before its point."""
+    """Return a time in us in words."""
     if 1000 <= time_us < 1e7:
         return f"{time_us:,.0f} us"
     return f"{words.short(time_us)} us"
 
 
-def _disagreement(run: Latency, size: int) -> str:
+def _disagreement(run: LatencyRun, size: int) -> str:
     """Return why the measured times of a size show nothing, as a sentence; else empty.
 
-    They do not where their quartiles differ too much, or where neither of two lines through the
-    times of the sizes that are not predicted would earn anything: then nor would a good model.
+    They do not where their quartiles differ too much, or where no line through the times of the
+    sizes that are not predicted would earn anything.
     """
     low, high = message_times.quartiles(run.message_us[size])
     name = words.bytes_allowed(size)

@@ -1,10 +1,9 @@
 """Properties of messages by their times: latency, bandwidth, and the two lines that they are on.
 Pure functions.
 
-R. W. Hockney (Parallel Computing 20 (1994)) describes a message of n bytes by t0 + n / B. A library
-has two protocols, and so two such lines: short messages are sent at once (eager), long ones are
-asked for first (rendezvous). No library reports where it changes over; it is taken to do so where
-two lines fit best.
+R. W. Hockney (Parallel Computing 20 (1994)) describes a message of n bytes by t0 + n / B. An MPI
+library may send short messages at once (eager) and announce long ones first (rendezvous), so two
+lines are fitted, with the change where they fit best.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import statistics
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
-from numalab.evidence.record import Latency
+from numalab.evidence.run_formats import LatencyRun
 from numalab.judging.prediction_score import Interval
 
 SMALL_BYTES = 8
@@ -24,14 +23,14 @@ TOLERANCE = 1.05
 _LEAST_POINTS = 3  # of a line that is fitted: any two points have a line through them
 
 
-def latency_us(run: Latency) -> float | None:
+def latency_us(run: LatencyRun) -> float | None:
     """Return the least time of a message of SMALL_BYTES or less, one way, in us; None where none
     was timed."""
     small = [times for size, times in run.message_us.items() if size <= SMALL_BYTES]
     return min(chain(*small)) if small else None
 
 
-def bandwidth_mb_s(run: Latency) -> float | None:
+def bandwidth_mb_s(run: LatencyRun) -> float | None:
     """Return the rate of the largest message by its least time, in MB/s; None where no message was
     timed."""
     if not run.message_us:
@@ -40,7 +39,7 @@ def bandwidth_mb_s(run: Latency) -> float | None:
     return size / min(run.message_us[size])
 
 
-def best_us(run: Latency) -> dict[int, float]:
+def best_us(run: LatencyRun) -> dict[int, float]:
     """Return the least time of each size in bytes, one way, in us."""
     return {size: min(times) for size, times in run.message_us.items()}
 
@@ -98,17 +97,17 @@ def quartiles(times: Sequence[float]) -> tuple[float, float]:
 
 
 def best_to_quartile(times: Sequence[float]) -> Interval:
-    """Return the interval from the least time to the upper quartile. Raises ValueError where a time
-    is not above 0."""
+    """Return the interval from the least time to the upper quartile. Raises ValueError where the
+    least time is not above 0."""
     return Interval(min(times), max(min(times), quartiles(times)[1]))
 
 
-def measured(run: Latency, left_out: Collection[int], size: int) -> Interval:
+def measured(run: LatencyRun, left_out: Collection[int], size: int) -> Interval:
     """Return the interval of a size, in us, within which a prediction scores 1.
 
     It reaches from the least time to the upper quartile, on to what the two lines through the sizes
-    that are not left out predict, since a model knows no more, and by the factor TOLERANCE beyond.
-    Lines that would score 0 do not extend it.
+    that are not left out predict, and by the factor TOLERANCE beyond. Lines that would score 0 do
+    not extend it.
     """
     alone = best_to_quartile(run.message_us[size])
     said = [us for us in two_lines_us(best_us(run), left_out, size) if alone.score(us) > 0]

@@ -10,7 +10,7 @@ or a difference of shares, and `at_most` bounds it. Per target a replicate is
 
 - *won* where the student's error is within the bound;
 - *lost* where it is not, and that of numalab's own model, with the same rates in the same
-  replicate, is: so noise that no model could predict fails no student.
+  replicate, is.
 
 Signs and e-values are those of sequential.py. Where there are measurements, and for saturation
 enough cores (else not_gradable too_few_cores), the first row that holds is the verdict:
@@ -27,8 +27,7 @@ each time | not_gradable solution_misses_it | 1/e_to_fail |
 | 6 | else | inconclusive interrupted, too_noisy, not_decided | |
 
 *By the same* (5): three quarters of the replicates are as near to each other as a prediction has to
-be to a measurement. A machine on which another model holds has the same error each time; other load
-does not, and stays `too_noisy` however often it comes, since the prediction may count later.
+be to a measurement, as on a machine on which another model holds.
 
 *The risk* of 3 holds where of no target more replicates are lost than not: each of several targets
 takes e_to_fail times their number. That of 4 holds where some target is won no more often than not.
@@ -82,8 +81,7 @@ LEAST_OVER_CACHES = 2.0
 
 
 def _model(criterion: Criterion, evidence: Evidence) -> Model | None:
-    """Return the student's model; None where the record has no such file. Raises BadModel where the
-    file can't be used."""
+    """Return the student's model; None where the record has no such file."""
     text = evidence.handed(criterion.needed_file.name)
     return None if text is None else read_model(text.text)
 
@@ -98,7 +96,7 @@ def _refuse_part(
     part: Callable[[Model], object],
 ) -> Callable[[Criterion, Evidence], CriterionVerdict | None]:
     """Return a rule's `refuse_file`, which fails a file of which one part can't be used. part:
-    returns it, and raises BadModel."""
+    returns it, or raises BadModel."""
 
     def refuse(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
         try:
@@ -143,7 +141,7 @@ def counted(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 
 def _advice(counted_bytes: dict[str, float]) -> str:
-    """Return the single mistake that explains all values, also the correct ones, as a sentence with
+    """Return the first mistake that explains all values, also the correct ones, as a sentence with
     a space before it; empty: there is none."""
     mistakes = mistaken_bytes(next(iter(LOOPS.values())))
     for sentence in mistakes:
@@ -197,7 +195,7 @@ class PredictionErrors:
 
     @property
     def worst_errors(self) -> list[float]:
-        """The student's errors by replicate for the target where their median is largest."""
+        """Return the student's errors by replicate for the target where their median is largest."""
         targets = ([errors[target] for errors in self.errors] for target in self.claims)
         return max(targets, key=statistics.median)
 
@@ -282,8 +280,8 @@ def _verdict(
 
 
 def _is_steady(errors: Sequence[float], limit: float) -> bool:
-    """Tell whether two or more errors agree within the limit, an eighth of them at either end left
-    out. A limit above 1 is a factor, else a difference."""
+    """Tell whether the first and the last octile of two or more errors agree within the limit. A
+    limit above 1 is a factor, else a difference."""
     least, *_, most = statistics.quantiles(errors, n=8, method="inclusive")
     if most == math.inf:
         return False
@@ -293,7 +291,7 @@ def _is_steady(errors: Sequence[float], limit: float) -> bool:
 def _measured_run(
     kind: Kind[Measured], criterion: Criterion, evidence: Evidence
 ) -> Measured | CriterionVerdict:
-    """Return the run with measurements, or the verdict where there is none, where the probe did not
+    """Return the last run with measurements, or the verdict where there is none, where it did not
     come to its end, or where the arrays together are too small for the machine's caches."""
     runs = evidence.runs_of(kind)
     if not runs:
@@ -320,8 +318,8 @@ def _measured_run(
 @Rule("lightspeed", kind="timing", runs=(REFERENCE_LOOPS,), refuse_file=_refuse_part(Model.time_ns))
 @_take_model
 def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
-    """Judge the predicted times of loops that were not among those measured, by the factor between
-    prediction and measurement; the loop that is furthest off counts."""
+    """Judge the predicted times of loops with unseen mixes of accesses, by the factor between
+    prediction and measurement in each replicate."""
     formula = model.time_ns()
     run = _measured_run(REFERENCE_LOOPS, criterion, evidence)
     if isinstance(run, CriterionVerdict):
@@ -347,7 +345,7 @@ def predicted_times(criterion: Criterion, evidence: Evidence, model: Model) -> C
 
 def _time_ratios(formula: Formula, run: ReferenceRatesRun, times: Times) -> dict[Mix, float]:
     """Return predicted over measured time of each loop to predict, by one replicate's times in ns;
-    empty where these give no rates. Raises BadModel."""
+    empty where these give no rates."""
     rates = loop_times.rates_of(times)
     if rates is None:
         return {}
@@ -375,7 +373,7 @@ def _worst_loop_text(
     run: ReferenceRatesRun, ratios_of: Sequence[dict[Mix, float]], replicates: Sequence[Times]
 ) -> str:
     """Return a sentence on the loop with the largest error, and the rates that it was predicted
-    with. ratios_of: _time_ratios of each replicate."""
+    with, by medians over replicates. ratios_of: _time_ratios of each replicate."""
     known_ratios = [ratios for ratios in ratios_of if ratios]
     ratios = {
         mix: statistics.median(ratios[mix] for ratios in known_ratios)
@@ -431,7 +429,7 @@ def _too_few_cores(
 @_take_model
 def saturation(criterion: Criterion, evidence: Evidence, model: Model) -> CriterionVerdict:
     """Judge the predicted share of the full rate that drawn numbers of threads reach, by the
-    difference from what was measured; the number that is furthest off counts."""
+    difference from the measured share in each replicate."""
     formula = model.share()
     few = _too_few_cores(criterion, evidence.node)
     if few is not None:
@@ -489,7 +487,7 @@ def _predictor(formula: Formula) -> Predict:
 
 def _shares(run: SaturationRun, rates: Rates, predict: Predict) -> dict[int, tuple[float, float]]:
     """Return the predicted and the measured share for each drawn number of threads, by one
-    replicate's rates in GB/s. Raises BadModel."""
+    replicate's rates in GB/s."""
     cores = len(run.pus)
     single, whole = rates[1], rates[cores]
     return {

@@ -18,7 +18,7 @@ from numalab.judging.soundness import (
     judge_value,
     missing_runs,
     mistake_origin,
-    not_looked_for,
+    not_judged,
     not_measured,
     unseen,
     unusable,
@@ -40,7 +40,7 @@ def deadlock_free(lab: Lab, criterion: Criterion, evidence: Evidence) -> Criteri
     """
     bad = first_bad(check.outcome for check in evidence.runs_of(CHECK))
     if bad is not None:
-        return not_looked_for(criterion, bad, evidence)
+        return not_judged(criterion, bad, evidence)
     stuck = any(
         check.outcome.status == "timed_out" for check in evidence.runs_of(SYNCHRONOUS_CHECK)
     )
@@ -110,7 +110,8 @@ def _named(level: int) -> str:
 
 def _least(run: ThreadLevelRun) -> tuple[int, int, str]:
     """Return the least level that suffices for the observed calls, the highest that is not too
-    much, and as a clause why the least is needed. Threads beyond the team are the MPI library's."""
+    much, and as a clause why the least is needed. Threads beyond the team don't count, since the
+    MPI library may have started them."""
     ranks = run.ranks
     if any(rank.calls.at_once for rank in ranks):
         return _MULTIPLE, _MULTIPLE, "several threads are inside MPI at once"
@@ -128,8 +129,7 @@ def _least(run: ThreadLevelRun) -> tuple[int, int, str]:
 
 def calls_beyond_level(evidence: Evidence) -> bool:
     """Tell whether threads other than the main one call MPI in a program that requested a lower
-    level than that needs, so that any call may go wrong. Where only the main thread calls MPI there
-    is no such danger, even if too low a level is requested."""
+    level than that needs, by the last run."""
     return any(
         rank.requested is not None and LEVELS.index(rank.requested) < _least(run)[0] >= _SERIALIZED
         for run in evidence.runs_of(THREAD_LEVEL)[-1:]
@@ -139,8 +139,8 @@ def calls_beyond_level(evidence: Evidence) -> bool:
 
 
 def _level_faults(run: ThreadLevelRun) -> list[str]:
-    """Return a sentence for each kind of fault of a program's thread level that is looked for;
-    none: it is right. The first wrong start or answer ends the search."""
+    """Return a sentence for each kind of fault of a program's thread level; empty: there is none.
+    Ranks without MPI_Init_thread, or the first wrong answer, end the search."""
     ranks = run.ranks
     without = [rank.rank for rank in ranks if rank.requested is None or rank.provided is None]
     if without:
@@ -169,7 +169,7 @@ def _level_faults(run: ThreadLevelRun) -> list[str]:
 
 
 def _other_level_faults(run: ThreadLevelRun) -> list[str]:
-    """Return a sentence for each kind of fault with a library that provides less or more than was
+    """Return a sentence for each kind of fault where the library provides another level than was
     requested."""
     faults = {}
     if run.ended_with_other_level is not None:

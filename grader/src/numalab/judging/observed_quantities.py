@@ -2,8 +2,7 @@
 or writes, shared cache lines, huge pages, messages. Pure functions.
 
 The *lower half* of a team are the threads with numbers below half of its size; in an odd team half
-of the middle thread belongs to it. So the answer that a student works out is the same for any
-number of cores, and is what one of two NUMA nodes would have.
+of the middle thread belongs to it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class NotMeasured(Exception):
 
 def measure_quantity(quantity: Quantity, evidence: Evidence) -> Interval:
     """Return the lowest and the highest value of a quantity by the last run that shows it. Raises
-    NotMeasured."""
+    NotMeasured where no run came to its end, or the last one does not show it."""
     assert quantity.what is not None
     kind, role, measure = SHOWN_BY[quantity.what]
     runs = [
@@ -127,16 +126,15 @@ HUGE_PAGES_OF_SMALLER = 4
 
 
 def _small_page_kib(_quantity: Quantity, run: MemoryRun) -> Interval:
-    """Return the KiB of the smaller table that are not on huge pages."""
+    """Return the KiB of the first table that are not on huge pages."""
     table = run.tables[0]
     _has_huge_pages(table)
     return _exactly((table.bytes - table.huge_bytes) / 1024)
 
 
 def _faults_of_small_pages(_quantity: Quantity, run: MemoryRun) -> Interval:
-    """Return the page faults of the larger table beyond one per huge page. Its size is a multiple
-    of a huge page, whose size follows from the smaller table's, and no threads start while it is
-    written (common/monitor/runs/alloc_cycles.c)."""
+    """Return the page faults of the last table beyond one per huge page, whose size follows from
+    the first table's."""
     few, many = run.tables[0], run.tables[-1]
     _has_huge_pages(many)
     huge_page_bytes = 1 << int(math.log2(few.bytes / HUGE_PAGES_OF_SMALLER))
@@ -159,8 +157,8 @@ def _met(_quantity: Quantity, run: StoresRun) -> Interval:
 
 
 def _shared_line_keys(_quantity: Quantity, run: StoresRun) -> Interval:
-    """Return how many of 100 keys are counted in a line that several threads write. Of the few
-    lines of so small a team the record may lack one, at an end of the first or last block."""
+    """Return how many of 100 keys are counted in lines that several threads write, of those that
+    the record has."""
     shared = sum(line.stores for line in run.most_written if len(line.thread_stores) > 1)
     return _keys_interval(shared / run.n, run.n)
 
@@ -169,7 +167,7 @@ def _shared_line_keys(_quantity: Quantity, run: StoresRun) -> Interval:
 
 
 def _sent(run: CheckRun) -> SentMessages:
-    """Return the messages at the largest size. Raises NotMeasured where none was followed."""
+    """Return the messages of the check with the largest size."""
     checked = max(run.checks, key=lambda one: one.n, default=None)
     sent = None if checked is None else checked.sent
     if sent is None or not sent.round_trips or not sum(sent.messages):

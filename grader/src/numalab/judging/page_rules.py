@@ -36,8 +36,8 @@ def ran_words(threads: int, evidence: Evidence, team: int) -> str:
 
 
 def _has_no_place(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the failure where the threads that use pages share cores, though numalab gave each
-    thread of the team a core of its own; or None. Where threads share cores, pages say nothing."""
+    """Return the failure where the threads that use pages have fewer cores than there are of them,
+    or than the team has threads if these are fewer; or None."""
     traces = evidence.runs_of(TRACE)
     using = page_work.threads_that_use(touch.united_users(traces))
     threads = [thread for thread in traces[0].threads if thread.number in using]
@@ -77,8 +77,7 @@ def shared_out(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
 
 def _missed_by_another_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
     """Return the verdict where a run with a team of another size ended early, where threads beyond
-    that team work, or where it shares work unequally that is not dealt out on demand, as where a
-    number of threads is written into the kernel; or None."""
+    that team work, or where it shares work unequally that is not dealt out on demand; or None."""
     for trace in evidence.runs_of(ANOTHER_TEAM):
         asked = words.count(trace.team, "thread")
         if not trace.outcome.ok:
@@ -135,8 +134,9 @@ def _shared_by_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdic
             f"{_DO_CONCURRENT if evidence.language == 'fortran' else ''}"
         )
     else:
+        user = f"Thread {off}" if user_kind == "thread" else f"The core of thread {off}"
         why = (
-            f"{_name_user(off, user_kind)} of {len(ratios)} uses {ratios[off]:.2f} times an equal "
+            f"{user} of {len(ratios)} uses {ratios[off]:.2f} times an equal "
             f"share of the pages; between {1 - criterion.most:g} and {1 + criterion.most:g} is "
             "asked for."
         )
@@ -166,17 +166,13 @@ def _shares(traces: Sequence[Trace]) -> tuple[dict[int, float], str]:
     return touch.equal_share_ratios(users, traces[0].team), user_kind
 
 
-def _name_user(number: int, user_kind: str) -> str:
-    return f"Thread {number}" if user_kind == "thread" else f"The core of thread {number}"
-
-
 def _idler(ratios: Mapping[int, float], evidence: Evidence) -> page_work.Idler | None:
     """Return the thread that works least for the pages that it touches; None where each does
     enough.
 
-    Re-armed uses say nothing about pages that several threads share in each tracing: the first user
-    opens the page for all. Nor does CPU time on a virtual machine, or where threads and cores are
-    not one to one.
+    Re-armed uses don't count where several threads use most pages, since the first user opens a
+    page for all. CPU time does not count on a virtual machine, or where threads and cores are not
+    one to one.
     """
     traces = evidence.runs_of(TRACE)
     watched = [trace for trace in traces if trace.closings]
@@ -219,8 +215,7 @@ def _traced(trace: Trace) -> str:
 def touched_where_used(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of the traced pages that are used where they were first written: on the
     same NUMA node or, where there is one, on the same core or by the same thread. It fails, too,
-    where uses of re-armed pages, at moments that a kernel can't know, show that others do the
-    work."""
+    where uses of re-armed pages show that others do the work."""
     traces = evidence.runs_of(TRACE)
     missing = needs_team(criterion, evidence) or missing_runs(criterion, evidence, traces)
     missing = missing or _lacks_team(criterion, evidence) or _has_no_place(criterion, evidence)
@@ -268,8 +263,9 @@ def _used_by_others(uses_observed: page_work.PagesInUse, evidence: Evidence) -> 
 
 
 def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | None:
-    """Return the verdict where the criterion needs the whole team and some threads do hardly any
-    work; or None. A single thread would pass: it always uses the pages that it wrote."""
+    """Return the failure where the criterion needs the whole team and threads do hardly any work,
+    or, where numalab writes first, wrote no page; or None. A single thread would pass otherwise,
+    since it uses the pages that it wrote."""
     traces = evidence.runs_of(TRACE)
     team = traces[0].team
     if not criterion.whole_team:
@@ -296,15 +292,13 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _failure(verdict: CriterionVerdict) -> CriterionVerdict | None:
-    """Return a verdict if it is a failure: of a large team a thread or two may idle, and what the
-    others do is judged then."""
+    """Return a verdict if it is a failure, else None."""
     return verdict if verdict.status == "fail" else None
 
 
 def _ways_to_share(evidence: Evidence) -> str:
-    """Return the ways in which several threads come to use one page, in words. A tracing shows one
-    user of each page, so it can't tell them apart; only a search for data races excludes that each
-    thread runs the whole loop."""
+    """Return the ways in which several threads come to use one page, in words. That each thread
+    runs the whole loop is one of them, unless searches for data races found none."""
     ways = "in pieces smaller than a page, or anew in each call (dynamic, guided, tasks)"
     if evidence.runs_of(RACE) and all(
         race.outcome.ok and not race.has_race for race in evidence.runs_of(RACE)
@@ -358,8 +352,7 @@ def _touch_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> st
 
 
 def _loop_sentence(touched: touch.TouchShare, numa_nodes: int, ways: str) -> str:
-    """Return the reason of a verdict where numalab wrote the arrays, so that only the loop's
-    schedule can be wrong."""
+    """Return the reason of a verdict where numalab wrote the arrays."""
     if touched.share == 1:
         return "Every page is used where the kit first wrote it."
     kits = "The kit wrote the arrays before, in equal blocks, one per thread."
@@ -430,7 +423,7 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
             "place is right"
         )
     if touch.is_written_unbound(traces[0], placements[0], local_share):
-        home = touch.numa_nodes_of(placements[0].threads)(0)
+        home = touch.initial_numa_node(placements[0].threads)
         why += (
             f". Thread 0 wrote it, most likely before it was bound to node {home}: that comes with "
             "the first parallel region, and until then the system lets it run anywhere"

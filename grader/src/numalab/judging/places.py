@@ -1,7 +1,6 @@
 """The verdict over all machines: what this one shows, and what virtual machines add.
 
-Pure functions over stored records, so that a grading and a later rejudging use the same ones.
-Where they judge, they raise NumalabError as judge.judge does.
+Pure functions over stored records.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def criteria_of_all_machines(lab: Lab) -> frozenset[str]:
 
 def can_run(lab: Lab, local: Evidence) -> bool:
     """Tell whether a virtual machine has anything to run: a kernel that is sound on this machine,
-    or a file under which numalab's programs run. local: the evidence of this machine."""
+    or a file of the lab under which numalab's programs run. local: the evidence of this machine."""
     return bool(sound_parts(lab, local) or any(file.kind in RUN_UNDER for file in lab.files))
 
 
@@ -117,7 +116,7 @@ def verdict_over(
     |-|-|
     | the kernel is not correct on this machine, so it is not run there | as on this machine, and \
 not_gradable there if it was named; error where a criterion has that status already |
-    | the kernel ended the virtual machine | fail; no further one is booted |
+    | the kernel ended the virtual machine | fail |
     | it could not be booted, and was named | error |
     | it could not be booted, and was the lab's | as on this machine, with the reason where it is \
 not_gradable |
@@ -221,8 +220,8 @@ def _is_run(lab: Lab, local: Evidence, verdict: CriterionVerdict) -> bool:
 
 
 def _add_reason(verdict: Verdict, missing: Sequence[CriterionVerdict], why: str) -> Verdict:
-    """Return the verdict with a reason added to what this machine can't show: why no virtual
-    machine has shown it either."""
+    """Return the verdict with `why` added to the reasons of those of `missing` that are not
+    gradable on this machine."""
     names = {c.name for c in missing}
     return replace(
         verdict,

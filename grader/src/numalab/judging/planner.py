@@ -153,12 +153,6 @@ def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
     )
 
 
-def needs_race_control(evidence: Evidence, part: str | None) -> bool:
-    """Tell whether no search for data races in a part has worked or found a race, though there was
-    one: that may be the kernel's fault or numalab's, and a search in the solution decides it."""
-    return bool(doubtful_races(evidence.select_parts(part)))
-
-
 def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
     """Tell whether to search again, since a search that came to its end missed the race that
     numalab makes as a test. One in a hundred does so by chance; no kernel gains by more searches,

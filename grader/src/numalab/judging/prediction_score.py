@@ -1,7 +1,7 @@
 """The score of a prediction, from 0 to 1. Pure functions.
 
 What was measured is an interval, and a prediction inside it scores 1. Outside, its distance d from
-the nearer end counts; no score is below 0:
+the nearer end counts, if the quantity can have the predicted value; no score is below 0:
 
 - for a time, rate or ratio d = |log(prediction / end)|, and the score is 1 - d / log 2, so that a
   factor of 2 scores 0, whether too much or too little;
@@ -57,7 +57,7 @@ class Interval:
 
     def misses(self, predicted: float) -> str:
         """Return whether a prediction is too much or too little, in words; empty where it is inside
-        the interval."""
+        the interval. NaN is too little."""
         if self.low <= predicted <= self.high:
             return ""
         return "too much" if predicted > self.high else "too little"

@@ -1,8 +1,4 @@
-"""The registry of principles: for each rule why its criteria matter, for oral exams.
-
-The principles of a lab's own rules are registered in the lab's folder, all others in
-teaching/viva/principles.py. The labs' texts have the sources.
-"""
+"""The registry of principles: why the criteria of a rule matter, for oral exams."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ class Principle:
     """The reason why a rule's criteria matter.
 
     Attributes:
-        why: the answer to "why does that matter?", a sentence or two.
+        why: the answer to "why does that matter?".
         follow_up: a question to ask next, with its answer in brackets.
         words: beginnings of words that a good explanation is likely to have.
     """

@@ -14,7 +14,6 @@ from numalab.evidence.record import Evidence, EvidenceByPlace
 from numalab.judging import message_times
 from numalab.judging.observed_quantities import NotMeasured, measure_quantity
 from numalab.judging.prediction_score import Interval, mean_score
-from numalab.judging.rates import Middle
 from numalab.judging.sequential import interval
 from numalab.judging.timing_account import TimingAccount
 from numalab.judging.timing_claims import best_s
@@ -182,12 +181,8 @@ def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[floa
     """Return the interval of a role's time in s or its rate in GB/s. Raises NotMeasured."""
     for account in _select_accounts(quantity, accounts):
         for rate in account.rates.roles if account.rates is not None else ():
-            if rate.role != quantity.role:
-                continue
-            middle: Middle | None = rate.elapsed_s
-            if quantity.of == "rate":
-                middle = rate.gb_per_s
-            if middle is not None:
+            middle = rate.gb_per_s if quantity.of == "rate" else rate.elapsed_s
+            if rate.role == quantity.role and middle is not None:
                 return _bounded(middle.low, middle.high)
     raise NotMeasured(f"the {quantity.role} was not timed")
 

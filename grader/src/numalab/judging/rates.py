@@ -13,7 +13,7 @@ unknown. A slow probe would make shares too large in the same way. Pure function
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -58,15 +58,6 @@ class ReferenceShare:
     @property
     def is_known(self) -> bool:
         return self.median is not None
-
-    def json_data(self) -> dict[str, Any]:
-        """Return the JSON of a result."""
-        return {
-            "median": self.median,
-            "low": self.low,
-            "high": self.high,
-            "generations": self.replicates,
-        }
 
 
 def reference_share(
@@ -115,16 +106,6 @@ class RoleRate:
     elapsed_s: Middle
     gb_per_s: Middle | None
     reference_share: ReferenceShare | None = None
-
-    def json_data(self) -> dict[str, Any]:
-        """Return the JSON of a result."""
-        share = self.reference_share
-        return {
-            "role": self.role,
-            "elapsed_s": asdict(self.elapsed_s),
-            "gb_per_s": None if self.gb_per_s is None else asdict(self.gb_per_s),
-            "of_lightspeed": None if share is None else share.json_data(),
-        }
 
 
 @dataclass(frozen=True)
@@ -175,17 +156,13 @@ class TimedRates:
 
     def json_data(self) -> dict[str, Any]:
         """Return the JSON of a result."""
-        return {
-            "part": self.part,
-            "slow": self.slow,
-            "n": self.n,
-            "generations": self.replicates,
-            "confidence": self.confidence,
-            "bytes_moved": self.bytes_moved,
-            "bytes_allocated": self.bytes_allocated,
-            "fits_caches": self.fits_caches,
-            "roles": [rate.json_data() for rate in self.roles],
-        }
+        data = asdict(self, dict_factory=_json_object)
+        return data | {"roles": list(data["roles"])}
+
+
+def _json_object(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    names = {"replicates": "generations", "reference_share": "of_lightspeed"}  # in JSON
+    return {names.get(name, name): value for name, value in fields}
 
 
 def _inverted(middle: Middle) -> Middle:

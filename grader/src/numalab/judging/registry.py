@@ -4,10 +4,6 @@ A rule is declared where its function is:
 
     @Rule("released", runs=(MEMORY,))
     def released(criterion: Criterion, evidence: Evidence) -> CriterionVerdict: ...
-
-Planner, judge, doctor and reports ask the registry. A rule's oral question is registered under its
-name (principles.py); pictures go by the kinds of run that it needs. rules.py imports every
-module of rules, so that the registry is complete.
 """
 
 from __future__ import annotations
@@ -45,20 +41,18 @@ class Rule:
         runs: kinds of run that its criteria need.
         confirmed_by: the one of `runs` that is made only once the verdict by the others is a pass;
             None: all are made.
-        needs: system calls and files that a machine must allow, by their names in a node's record,
-            beside those that every run needs.
+        needs: system calls and files that a machine must allow, by their names in a node's record.
         subject: what is judged: the student's kernel; a file under which numalab's own programs
             run; or answers in a file, which need no run of a kernel.
-        has_own_control: its runs take turns with the reference solution's, by a plan of its own;
-            else the solution runs once, after a criterion of evidence has failed.
-        judge_machine: returns a verdict where the machine's record alone decides, before any run;
-            None where it does not. Its last argument tells whether the machine is a virtual one.
-        refuse_file: returns a verdict where the file that a criterion is about can't be used,
-            whatever the machine.
+        has_own_control: the reference solution's runs follow a plan of its own.
+        judge_machine: returns a verdict where the machine's record alone decides; None
+            where it does not. Its last argument tells whether the machine is a virtual one.
+        refuse_file: returns a verdict where the file that a criterion is about can't be used; else
+            None.
         needs_another_run: tells whether one more run of a kind may change the verdict.
         amend: returns the verdict on another criterion in the light of this one's. Its arguments
             are this criterion, its evidence and its verdict, the other criterion and its verdict.
-        keys: those keys of a criterion in lab.toml that no other rule understands.
+        keys: keys of a criterion in lab.toml that are for this rule.
         check: raises the table's error where lab.toml declares what the rule can't judge.
         judge: returns the verdict on a criterion by the evidence of its part.
     """
@@ -119,5 +113,5 @@ def take_run(
 
 
 def registered() -> dict[str, Rule]:
-    """Return the rules that are declared so far, by name; all of them once rules.py is imported."""
+    """Return the rules that are declared so far, by name."""
     return _registered

@@ -43,9 +43,8 @@ def outcomes(evidence: Evidence) -> Iterator[Outcome]:
 def timed_out(replicate: TimedRound) -> bool:
     """Tell whether the submission met the time limit while it was timed: it is slow, and need not
     be incorrect."""
-    return (
-        SUBMISSION in replicate.roles and replicate.roles[SUBMISSION].outcome.status == "timed_out"
-    )
+    own = replicate.roles.get(SUBMISSION)
+    return own is not None and own.outcome.status == "timed_out"
 
 
 def first_bad(outcomes: Iterable[Outcome]) -> Outcome | None:
@@ -159,7 +158,7 @@ def unusable(
     return verdict_on(criterion, "error" if ours else "fail", cause_of(outcome), why)
 
 
-def not_looked_for(criterion: Criterion, bad: Outcome, evidence: Evidence) -> CriterionVerdict:
+def not_judged(criterion: Criterion, bad: Outcome, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict where a kernel does not come to its end, so that nothing else was looked
     for: unjudged, unless that was numalab's fault, or an interrupt."""
     if bad.is_numalab_fault or bad.status == "cancelled":

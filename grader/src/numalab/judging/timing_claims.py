@@ -78,24 +78,10 @@ def _chain_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
     return best_s(replicate, SOLUTION) * criterion.most
 
 
-def _chain_least_s(criterion: Criterion, replicate: TimedRound) -> float:
-    return best_s(replicate, SOLUTION) * criterion.least
-
-
-def _speedup_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
-    """Return the geometric mean of the times of starting code and solution: by the same factor
-    below the one and above the other."""
-    return math.sqrt(best_s(replicate, HANDOUT) * best_s(replicate, SOLUTION))
-
-
 def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
     """Return the time in s below which a replicate speaks for a speedup: the geometric mean of both
     times, capped so that a pass implies an effect on this machine."""
     return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
-
-
-def _speedup_passes_below_s(criterion: Criterion, replicate: TimedRound) -> float:
-    return speedup_passes_below_s(best_s(replicate, HANDOUT), best_s(replicate, SOLUTION))
 
 
 REFERENCE_KEY = "at_least_of_lightspeed"
@@ -135,8 +121,9 @@ EFFICIENCY = Claim(
 SPEEDUP = Claim(
     "speedup",
     keys=("slow",),
-    limit_s=_speedup_limit_s,
-    passes_below_s=_speedup_passes_below_s,
+    # The geometric mean of both times: by the same factor below the one and above the other.
+    limit_s=lambda _, g: math.sqrt(best_s(g, HANDOUT) * best_s(g, SOLUTION)),
+    passes_below_s=lambda _, g: speedup_passes_below_s(best_s(g, HANDOUT), best_s(g, SOLUTION)),
     compared_with=lambda criterion: HANDOUT,
     roles=lambda criterion: (HANDOUT, SOLUTION, SUBMISSION),
     needs_effect=True,
@@ -147,7 +134,7 @@ CHAIN = Claim(
     passes_below_s=_chain_limit_s,
     compared_with=reference_of,
     roles=_reference_and_submission,
-    least_s=_chain_least_s,
+    least_s=lambda criterion, replicate: best_s(replicate, SOLUTION) * criterion.least,
 )
 CLAIMS = {claim.name: claim for claim in (EFFICIENCY, SPEEDUP, CHAIN)}
 

@@ -173,7 +173,8 @@ def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> Criterio
             why = "The kit's probe gave a wrong result, so its times are no measure."
             return verdict_on(criterion, "error", "kit", why)
         for role, part in replicate.roles.items():
-            if part.outcome.blames:
+            # Under a launch of the kit's own a process is not the student's business.
+            if part.outcome.blames and (criterion.slow is None or role == SUBMISSION):
                 return _disturbed(criterion, evidence, role, part.outcome)
             if not part.outcome.ok:
                 why = f"While timing the {role}: {explain.outcome(part.outcome, evidence.language)}"
@@ -248,16 +249,6 @@ class _Times:
             unit="ratio",
             interval=self.interval,
             confidence=self.state.thresholds.confidence,
-        )
-
-    @property
-    def effect_words(self) -> str:
-        """How often the machine showed the effect, as a clause; state.effect may not be None."""
-        effect = self.state.effect
-        assert effect is not None
-        return (
-            f"{self.reference} took {LEAST_HANDOUT_RATIO:g} times the solution's time or more in "
-            f"{effect.wins} of {words.count(effect.signs, 'generation')}"
         )
 
 
@@ -427,8 +418,9 @@ def _effect_undecided(times: _Times) -> CriterionVerdict | None:
         "inconclusive",
         "not_decided" if effect.all_agree else "too_noisy",
         f"{words.first_upper(times.measured_text)}, which is too slow. But whether this node shows "
-        f"the effect at all is open: {times.effect_words}, and that could be chance. "
-        f"{AGAIN_WHEN_QUIET}",
+        f"the effect at all is open: {times.reference} took {LEAST_HANDOUT_RATIO:g} times the "
+        f"solution's time or more in {effect.wins} of {words.count(effect.signs, 'generation')}, "
+        f"and that could be chance. {AGAIN_WHEN_QUIET}",
     )
 
 

@@ -190,10 +190,6 @@ class TimingState(ClaimSide):
         return self.floor is not None and self.floor.claim.reached == "below"
 
     @property
-    def shows_effect(self) -> bool:
-        return self.effect is None or self.effect.reached == "above"
-
-    @property
     def is_unstable(self) -> bool:
         """Whether the claim is undecided since the submission is unsteady: the machine shows the
         effect, the control is shown to meet the claim, and to be steadier. It means something only
@@ -201,7 +197,7 @@ class TimingState(ClaimSide):
         return (
             self.outcome is None
             and any(claim.reached is None for claim in self.claims)
-            and self.shows_effect
+            and (self.effect is None or self.effect.reached == "above")
             and self.control.reached == "above"
             and self.unsteady.reached == "above"
         )
@@ -225,10 +221,8 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
     if claim.needs_effect:
         effect = decide_stepwise([_shows_effect(g) for g in replicates], levels)
     floor = _floor(criterion, replicates, levels) if replicates else None
-    if floor is None:
-        outcome, needed = _outcome(decisions, effect)
-    else:
-        outcome, needed = _outcome_of_sides(decisions, floor.decisions)
+    sides = [decisions] if floor is None else [decisions, floor.decisions]
+    outcome, needed = _outcome(sides, effect)
     controlled = [g for g in _known(criterion, replicates) if g.elapsed_s.get(CONTROL)]
     return TimingState(
         margins=tuple(_margin(criterion, g) for g in replicates),
@@ -238,7 +232,7 @@ def timing_state(criterion: Criterion, evidence: Evidence) -> TimingState:
         cut=tuple(map(is_cut, replicates)),
         thresholds=levels,
         effect=None if effect is None else (effect or [UNDECIDED])[-1],
-        control=decide([_meets(criterion, g, CONTROL) for g in controlled], levels),
+        control=decide([_meets_limits(criterion, g) for g in controlled], levels),
         unsteady=decide(
             [_is_unsteady(criterion, g) for g in controlled],
             # An unsteady submission fails, so it takes the e-value of a fail.
@@ -326,45 +320,32 @@ def _known(criterion: Criterion, replicates: Sequence[TimedRound]) -> Sequence[T
 
 
 def _outcome(
-    claim: Sequence[Decision], effect: Sequence[Decision] | None
+    sides: Sequence[Sequence[Decision]], effect: Sequence[Decision] | None
 ) -> tuple[Literal["pass", "fail", "not_gradable"] | None, int]:
     """Return the outcome, and the number of replicates that decided it; None, 0: nothing yet.
 
-    A pass needs only the claim, unless the machine was shown before to have no effect; a fail needs
-    a machine that shows the effect. effect: None where the claim needs none.
+    A pass needs all sides of the claim, unless the machine was shown before to have no effect; a
+    fail needs one of them, and a machine that shows the effect. effect: None where the claim needs
+    none.
     """
-    for_claim = claim[-1].reached if claim else None
+    reached = [(side[-1].reached if side else None, len(side)) for side in sides]
     shown = "above" if effect is None else effect[-1].reached if effect else None
     shown_at = 0 if effect is None else len(effect)
-    if for_claim == "above" and not (shown == "below" and shown_at < len(claim)):
-        return "pass", len(claim)
+    needed = max(count for _, count in reached)
+    is_met = all(side == "above" for side, _ in reached)
+    if is_met and not (shown == "below" and shown_at < needed):
+        return "pass", needed
     if shown == "below":
         return "not_gradable", shown_at
-    if for_claim == "below" and shown == "above":
-        return "fail", max(len(claim), shown_at)
+    for side, count in reached:
+        if side == "below" and shown == "above":
+            return "fail", max(count, shown_at)
     return None, 0
 
 
-def _outcome_of_sides(
-    ceiling: Sequence[Decision], floor: Sequence[Decision]
-) -> tuple[Literal["pass", "fail"] | None, int]:
-    """Return the outcome of a claim with two sides, of which a pass needs both and a fail either,
-    and the number of replicates that decided it; None, 0: nothing yet."""
-    sides = [
-        (decisions[-1].reached if decisions else None, len(decisions))
-        for decisions in (ceiling, floor)
-    ]
-    for reached, count in sides:
-        if reached == "below":
-            return "fail", count
-    if all(reached == "above" for reached, _ in sides):
-        return "pass", max(count for _, count in sides)
-    return None, 0
-
-
-def _meets(criterion: Criterion, replicate: TimedRound, role: str) -> bool:
-    """Tell whether a role, such as the control, is within the limits."""
-    claim, own_s = claim_of(criterion), best_s(replicate, role)
+def _meets_limits(criterion: Criterion, replicate: TimedRound) -> bool:
+    """Tell whether the control is within the limits."""
+    claim, own_s = claim_of(criterion), best_s(replicate, CONTROL)
     is_long_enough = claim.least_s is None or own_s > claim.least_s(criterion, replicate)
     return is_long_enough and own_s < claim.limit_s(criterion, replicate)
 

@@ -122,17 +122,11 @@ def meant_by(
     return next((i for i in order if files[i][1] in meant), None)
 
 
-def language_words(name: str) -> str:
-    """Return the language of a file by its suffix if no kernels in it are graded, such as "C++";
-    empty: the suffix is of no such language."""
-    return _OTHERS.get(_suffix(name), "")
-
-
 def not_graded_words(name: str) -> str:
     """Return a sentence without a full stop on a file in a language that is not graded; empty: it
     is in no such language."""
-    what = language_words(name)
-    if not what:
+    what = _OTHERS.get(_suffix(name))
+    if what is None:
         return ""
     return f"{shown(name)} is {what}, which is not graded; kernels are C or Fortran in free form"
 

@@ -125,10 +125,6 @@ def templates(root: Path, lab: str) -> Path:
     return root / "labs" / lab / GRADING / FOLDER
 
 
-def solution_templates(root: Path, lab: str) -> Path:
-    return root / "solutions" / lab / FOLDER
-
-
 def labs_with_variants(root: Path) -> list[str]:
     """Return the names of labs that have templates of variants, sorted."""
     return [lab for lab in lab_names(root) if (templates(root, lab) / DRAWS).is_file()]
@@ -283,8 +279,7 @@ def lab_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
 def solution_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
     """Return the files of a variant's solution, by path in its folder. Raises NumalabError."""
     solution = root / "solutions" / draws.lab
-    folder = solution_templates(root, draws.lab)
-    return dict(_files(solution, folder, draws.takes_of_solution, variant))
+    return dict(_files(solution, solution / FOLDER, draws.takes_of_solution, variant))
 
 
 def _files(

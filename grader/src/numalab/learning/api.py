@@ -333,7 +333,7 @@ class LearnerLab:
             raise UserError(f"rounds = {rounds}: 1 or more are needed")
         with (
             self._calling("sweep", language, chosen or "") as basis,
-            self._found(language, source) as (sources, folder),
+            self._sources(language, source) as (sources, folder),
             self.installation.lock(self.progress),
             share_node(self.progress, exclusive=True),
         ):
@@ -390,7 +390,7 @@ class LearnerLab:
             raise UserError(f"{self.name} has no program for a link; lab 06 has one")
         with (
             self._calling("ping-pong", language) as basis,
-            self._found(language, source) as (sources, folder),
+            self._sources(language, source) as (sources, folder),
         ):
             texts = sources.texts(folder)
             seen = crossing(
@@ -467,7 +467,7 @@ class LearnerLab:
         return monitor.describe_node(self.installation)
 
     @contextmanager
-    def _found(
+    def _sources(
         self, language: str, source: Source, files: Mapping[str, str] | None = None
     ) -> Iterator[tuple[Sources, Path]]:
         """Yield the files to build and run, and a folder with them; it may be a temporary one."""
@@ -506,7 +506,7 @@ class LearnerLab:
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")
         with (
-            self._found(language, source, files) as (sources, folder),
+            self._sources(language, source, files) as (sources, folder),
             self.installation.lock(self.progress),
             share_node(self.progress) as turns,
         ):

@@ -198,21 +198,17 @@ def rows(
     """Yield a row for each measured and each published value.
     One without a prediction is neither shown nor measured. kept: predictions by name; starting:
     StartingRuns.find, which may run the starting code."""
-    for name, given in measured.items():
+    for name, given in (*measured.items(), *published.items()):
         predicted = kept.get(name)
         if predicted is None:
             yield ComparisonRow(name, "-", FIRST)
         elif isinstance(given, tuple):
             yield _compare_run(name, predicted, *given, starting)
+        elif isinstance(given, Published):
+            told = f"{shown(given.value)}, published"
+            yield ComparisonRow(name, predicted.text, told, note=given.says)
         else:
             yield ComparisonRow(name, predicted.text, shown(given))
-    for name, figure in published.items():
-        predicted = kept.get(name)
-        if predicted is None:
-            yield ComparisonRow(name, "-", FIRST)
-        else:
-            told = f"{shown(figure.value)}, published"
-            yield ComparisonRow(name, predicted.text, told, note=figure.says)
 
 
 def table(rows: list[ComparisonRow]) -> str:

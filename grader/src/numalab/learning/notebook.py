@@ -93,7 +93,8 @@ class NotebookLab(LearnerLab):
     A cell shows numalab's errors as sentences, without a traceback."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
-    case_runs: dict[str, CaseRun] = field(default_factory=dict, repr=False)  # by the case's name
+    # By the case's name and language.
+    case_runs: dict[tuple[str, str], CaseRun] = field(default_factory=dict, repr=False)
 
     @contextmanager
     def _line(self) -> Iterator[None]:
@@ -237,14 +238,15 @@ class NotebookLab(LearnerLab):
         whose = chosen_seed(seed, date.today()) if seed else seed_of_code(owner, code)
         case = make_case(self.installation, self.declared, whose, language if seed else None)
         chosen = chosen_by_letters(case, answers) if answers.strip() else None
-        if case.name not in self.case_runs:
+        key = (case.name, case.language)
+        if key not in self.case_runs:
             with (
                 self._line(),
                 self.installation.lock(self.progress),
                 VirtualPlaces(self.installation, GuestOptions()) as places,
             ):
-                self.case_runs[case.name] = run_case(self.installation, case, places, self.progress)
-        for line in report_lines(case, self.case_runs[case.name], WIDTH):
+                self.case_runs[key] = run_case(self.installation, case, places, self.progress)
+        for line in report_lines(case, self.case_runs[key], WIDTH):
             print(line.plain.rstrip())
         for question in case.questions:
             print("\n" + "\n".join(question_lines(question, WIDTH)))

@@ -36,10 +36,6 @@ def count_read_hints(lab: Lab, hints: Hints) -> int:
     return sum(min(levels.get(ladder.topic, 0), len(ladder.levels)) for ladder in lab.hints)
 
 
-def _count_hints(lab: Lab) -> int:
-    return sum(len(ladder.levels) for ladder in lab.hints)
-
-
 def _state(result: Result) -> tuple[str, str]:
     """Return the state of a result in words, and their style."""
     failed = result.having("fail")
@@ -144,7 +140,7 @@ def progress_json(
                     for language, result in progress.results_of(lab).items()
                 ],
                 "hints_seen": count_read_hints(lab, hints),
-                "hints": _count_hints(lab),
+                "hints": sum(len(ladder.levels) for ladder in lab.hints),
                 "first_said": [
                     asdict(entry) for entry in (initial_answers or {}).get(lab.name, ())
                 ],

@@ -141,49 +141,50 @@ class SealedQuestion(QuizQuestion):
         return opened(self.name, self.sealed, letter)
 
 
+def _texts(installation: Installation, lab: str) -> dict[str, tuple[str, dict[str, str]]]:
+    """Return the text and the choices of a lab's questions, by name, in order. Raises NumalabError
+    where the file is missing or malformed."""
+    top = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
+    tables = {name: top.table(name, ("text", "choices")) for name in top.values}
+    return {
+        name: (table.text("text"), table.table("choices", None).text_values())
+        for name, table in tables.items()
+    }
+
+
 def load_questions(installation: Installation, lab: str) -> dict[str, AnsweredQuestion]:
     """Return a lab's questions by name, in order.
     Raises NumalabError where a file is missing or malformed, or questions and answers don't fit."""
-    asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
+    asked = _texts(installation, lab)
     answers = read_table(installation.solution_folder(lab) / "answers.toml", NumalabError, None)
-    if list(asked.values) != list(answers.values):
-        answered = list(answers.values)
-        answers.fail(f"it answers {answered}, and what is asked is {list(asked.values)}")
+    answered = list(answers.values)
+    if list(asked) != answered:
+        answers.fail(f"it answers {answered}, and what is asked is {list(asked)}")
     questions = {}
-    for name in asked.values:
-        question = asked.table(name, ("text", "choices"))
+    for name, (text, choices) in asked.items():
         answer = answers.table(name, ("right", "says"))
-        choices = question.table("choices", None).text_values()
         says = answer.table("says", None).text_values()
         correct = answer.text("right")
         if list(says) != list(choices) or correct not in choices:
             answer.fail("its choices are not those of the question")
-        questions[name] = AnsweredQuestion(name, question.text("text"), choices, correct, says)
+        questions[name] = AnsweredQuestion(name, text, choices, correct, says)
     return questions
 
 
 def _sealed_questions(installation: Installation, lab: str) -> dict[str, SealedQuestion]:
     """Return a lab's questions in a student copy. Raises NumalabError."""
-    asked = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
     answers = read_coded(installation.solution_folder(lab)).answers
-    questions = {}
-    for name in asked.values:
-        question = asked.table(name, ("text", "choices"))
-        choices = question.table("choices", None).text_values()
-        text = question.text("text")
-        questions[name] = SealedQuestion(name, text, choices, answers.get(name, {}))
-    return questions
+    return {
+        name: SealedQuestion(name, text, choices, answers.get(name, {}))
+        for name, (text, choices) in _texts(installation, lab).items()
+    }
 
 
 def find_question(installation: Installation, lab: str, name: str) -> QuizQuestion:
     """Return a lab's question by its name.
     Raises UserError for another name, and NumalabError where the questions can't be read."""
-    questions: Mapping[str, QuizQuestion]
-    questions = (
-        _sealed_questions(installation, lab)
-        if installation.is_edition
-        else load_questions(installation, lab)
-    )
+    load = _sealed_questions if installation.is_edition else load_questions
+    questions: Mapping[str, QuizQuestion] = load(installation, lab)
     if name not in questions:
         near = difflib.get_close_matches(name, questions, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""

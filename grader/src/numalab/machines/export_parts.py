@@ -194,7 +194,7 @@ def read_numa_nodes(
     for node in reversed(order):
         node_of_pu |= dict.fromkeys(node.memory.pus, node)
     missing = export.complete_numa_nodes - {memory.number for memory in export.numa_nodes}
-    if not missing:
+    if nodes and not missing:
         _add_without_memory(nodes, node_of_pu, cores)
     without = [pu for core in cores for pu in core.pus if pu not in node_of_pu]
     if without:

@@ -286,6 +286,7 @@ class Machine:
 
     def scaled(self, cores_per_node: int) -> Machine:
         """Return the machine with at most so many cores on each NUMA node, PUs renumbered by rank.
+        A NUMA node in several packages keeps about as many in each, at least one.
 
         Each L3 group of a NUMA node keeps the same number of cores, or all that it has; where
         groups outnumber the cores, some groups keep one. So a NUMA node can have fewer cores than
@@ -296,7 +297,7 @@ class Machine:
             raise UserError(f"{self.name}: {cores_per_node} cores per NUMA node; ask for 1 or more")
         if cores_per_node >= self.cores_per_node.most:
             return self
-        kept = tuple(_kept_groups(node.core_groups, cores_per_node) for node in self.numa_nodes)
+        kept = tuple(_kept_of(node, cores_per_node) for node in self.numa_nodes)
         old = sorted(pu for node in kept for group in node for core in group for pu in core.pus)
         rank = {pu: number for number, pu in enumerate(old)}
         nodes = tuple(
@@ -320,6 +321,15 @@ class Machine:
 
 
 _Groups = tuple[tuple[Core, ...], ...]
+
+
+def _kept_of(node: NumaNode, cores: int) -> _Groups:
+    """Return a NUMA node's groups with at most so many cores together, or one of each package."""
+    each = max(1, cores // len(node.packages))
+    parts = (node.part_in(package).core_groups for package in node.packages)
+    kept = {core for groups in parts for group in _kept_groups(groups, each) for core in group}
+    groups = (tuple(core for core in group if core in kept) for group in node.core_groups)
+    return tuple(group for group in groups if group)
 
 
 def _kept_groups(groups: _Groups, cores: int) -> _Groups:

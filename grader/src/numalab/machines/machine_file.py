@@ -169,6 +169,13 @@ def _check_packages(
     tables: Sequence[Table], nodes: Sequence[NumaNode], all_nodes: Sequence[NumaNode]
 ) -> None:
     count = Counter(package for node in nodes for package in node.packages)
+    for node in nodes:
+        if node.package not in node.packages:
+            tables[node.number].fail(
+                f"NUMA node {node.number} is in package {node.package}, and all its cores are in "
+                "others; give it the package of some of them",
+                "package",
+            )
     for node in all_nodes:
         if node.package not in count:
             tables[node.number].fail(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from itertools import chain
 
 from rich.text import Text
 
@@ -31,22 +32,15 @@ def summary(machine: Machine) -> str:
     where units are unlike, from the fewest to the most: "16-18 cores"."""
     only = len(machine.numa_nodes) - len(machine.nodes_with_cores)
     without = sum(node.memory_mb == 0 for node in machine.numa_nodes)
-    text = " x ".join(
-        (
-            _count(machine.packages, "package"),
-            _count(machine.nodes_per_package, "NUMA node"),
-            _count(machine.cores_per_node, "core"),
-            _count(machine.threads_per_core, "thread"),
-        )
+    packages = _count(machine.packages, "package")
+    cores = (
+        f"{_count(machine.cores_per_node, 'core')} x {_count(machine.threads_per_core, 'thread')}"
     )
-    if len(machine.parts) > len(machine.nodes_with_cores):
-        text = (
-            f"{_count(machine.packages, 'package')} and "
-            f"{_count(len(machine.nodes_with_cores), 'NUMA node')} that cross them, with "
-            f"{_count(machine.cores_per_node, 'core')} x "
-            f"{_count(machine.threads_per_core, 'thread')}"
-        )
-        text = text.replace("1 NUMA node that cross", "1 NUMA node that crosses")
+    text = f"{packages} x {_count(machine.nodes_per_package, 'NUMA node')} x {cores}"
+    crossing = len(machine.nodes_with_cores)
+    if len(machine.parts) > crossing:
+        verb = "crosses" if crossing == 1 else "cross"
+        text = f"{packages} and {_count(crossing, 'NUMA node')} that {verb} them, with {cores}"
     text += f" = {_count(machine.pus, 'PU')}"
     if without:
         text += f", {_count(without, 'NUMA node')} without memory"
@@ -209,11 +203,9 @@ def _layout(machine: Machine, width: int) -> tuple[int, int, bool]:
         for across in range(min(machine.packages, MAX_COLUMNS), 0, -1):
             columns = (width - (across - 1)) // across - FRAMES
             lines = [_pu_lines(node, columns, collapse) for node in nodes]
-            fixed = [line for node in nodes for line in (*_memory_lines(node), _title(node, 0)[0])]
-            fixed += [_title(node, 0)[1] for node in nodes]
-            fits = all(len(line) <= columns for rows in lines for line in rows)
-            fits = fits and all(len(line) <= columns for line in fixed)
+            fixed = [line for node in nodes for line in (*_memory_lines(node), *_title(node, 0))]
             limit = max(MAX_PU_ROWS, machine.groups_per_node.most)
+            fits = max(map(len, chain(fixed, *lines))) <= columns
             if fits and all(len(rows) <= limit for rows in lines):
                 return across, columns, collapse
     return 1, width - FRAMES, True

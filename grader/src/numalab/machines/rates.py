@@ -14,7 +14,10 @@ from numalab.toml_files.tables import Table
 LOCAL = 10  # a NUMA node's distance to itself in the SLIT
 
 Resource = Literal["core", "l3", "controller", "link"]
-RESOURCES: tuple[Resource, ...] = ("core", "l3", "controller", "link")
+_NAMES: dict[Resource, str] = {
+    "core": "a core", "l3": "an L3", "controller": "a controller", "link": "a link",
+}  # fmt: skip
+RESOURCES = tuple(_NAMES)
 DISTANCE_RESOURCES: tuple[Resource, ...] = ("core", "link")  # whose rate depends on a distance
 RATE_KEYS = ("of", "distance", "memory_kind", "gb_s", "source", "how")
 
@@ -74,7 +77,7 @@ def read_rates(
         if "distance" in table:
             if resource not in DISTANCE_RESOURCES:
                 table.fail(
-                    f"'distance' belongs to core and link; {_named(resource)} serves all",
+                    f"'distance' belongs to core and link; {_NAMES[resource]} serves all",
                     "distance",
                 )
             distance = table.whole("distance", LOCAL)
@@ -82,7 +85,7 @@ def read_rates(
             if distance not in has:
                 known = ", ".join(map(str, has)) or "none"
                 table.refuse(
-                    "distance", f"the distances that {_named(resource)} spans here: {known}"
+                    "distance", f"the distances that {_NAMES[resource]} spans here: {known}"
                 )
         kind = _memory_kind(table, resource, memory_kinds)
         if any(
@@ -90,7 +93,7 @@ def read_rates(
         ):
             where = "" if distance is None else f" at distance {distance}"
             where += f" of {kind}" if kind else ""
-            table.fail(f"the rate of {_named(resource)}{where} is given twice; keep one", "of")
+            table.fail(f"the rate of {_NAMES[resource]}{where} is given twice; keep one", "of")
         rates.append(
             PublishedRate(resource, gb_s, table.text("source"), table.text("how"), distance, kind)
         )
@@ -102,7 +105,7 @@ def _memory_kind(table: Table, resource: Resource, kinds: Collection[str]) -> st
         return ""
     if resource != "controller":
         table.fail(
-            f"'memory_kind' belongs to controller; {_named(resource)} goes by distance",
+            f"'memory_kind' belongs to controller; {_NAMES[resource]} goes by distance",
             "memory_kind",
         )
     kind = table.text("memory_kind")
@@ -112,26 +115,17 @@ def _memory_kind(table: Table, resource: Resource, kinds: Collection[str]) -> st
     return kind
 
 
-def _named(resource: Resource) -> str:
-    return {"core": "a core", "l3": "an L3", "controller": "a controller", "link": "a link"}[
-        resource
-    ]
-
-
 def rate_name(rate: PublishedRate) -> str:
     """Return a rate's name, such as "a core, its own memory"."""
-    name = _named(rate.resource)
+    name = _NAMES[rate.resource]
     if rate.memory_kind:
         return f"{name} of {rate.memory_kind}"
     if rate.resource not in DISTANCE_RESOURCES:
         return f"{name}, all its cores" if rate.resource == "l3" else name
     if rate.distance == LOCAL:
         return f"{name}, its own memory"
-    return (
-        f"{name}, other distances"
-        if rate.distance is None
-        else (f"{name}, distance {rate.distance}")
-    )
+    where = "other distances" if rate.distance is None else f"distance {rate.distance}"
+    return f"{name}, {where}"
 
 
 def unknown_rates(
@@ -160,9 +154,9 @@ def unknown_rates(
         if not without:
             continue
         if len(without) == len(spans):
-            missing.append(_named(resource))
+            missing.append(_NAMES[resource])
         else:
-            missing.append(f"{_named(resource)} at distance {', '.join(map(str, without))}")
+            missing.append(f"{_NAMES[resource]} at distance {', '.join(map(str, without))}")
     return tuple(missing)
 
 
@@ -171,5 +165,5 @@ def _missing_controllers(
 ) -> list[str]:
     without = [kind for kind in kinds if known_rate(rates, resource, None, kind) is None]
     if len(without) == len(kinds):
-        return [_named(resource)] if without else []
-    return [f"{_named(resource)} of {kind or 'other memory'}" for kind in without]
+        return [_NAMES[resource]] if without else []
+    return [f"{_NAMES[resource]} of {kind or 'other memory'}" for kind in without]

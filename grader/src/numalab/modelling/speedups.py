@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from numalab.errors import NumalabError
 from numalab.evidence.kinds import BINDING, PLACEMENT, RANKS, TRACE
 from numalab.evidence.record import Evidence, Json, Placement, Trace
-from numalab.evidence.run_formats import Origin, Rank, Thread
+from numalab.evidence.run_formats import Origin, Thread
 from numalab.evidence.touch import Users, Uses, united_uses, worker_of, workers, written_from
 from numalab.labs.declaration import Criterion, Lab
 from numalab.labs.launch import Policy
@@ -38,7 +38,6 @@ from numalab.machines.machine import Machine
 from numalab.machines.topology import topology_of_machine
 from numalab.modelling.times import Modelled, modelled, why_not
 from numalab.modelling.traffic import (
-    Bytes,
     MemoryTraffic,
     node_of_core,
     own_pages_traffic,
@@ -283,7 +282,9 @@ def _launches(
             continue
         if criterion.file is not None and run.file != criterion.file.name:
             continue
-        yours = own_pages_traffic(machine, _rank_pus(run.ranks, run.team))
+        # A rank's threads behind its team are the MPI library's.
+        threads = [thread for rank in run.ranks for thread in rank.threads[: run.team]]
+        yours = own_pages_traffic(machine, _allowed(threads))
         large = scale_to_whole(machine, yours, fills(machine, yours))
         yield ModelledSpeedup(
             criterion.name,
@@ -292,11 +293,6 @@ def _launches(
             criterion.slow,
             *_times(whole, large, launch_traffic(whole, slow)),
         )
-
-
-def _rank_pus(ranks: Sequence[Rank], team: int) -> list[tuple[int, ...]]:
-    """Return the PUs of each rank's team; its further threads are the MPI library's."""
-    return [thread.allowed_pus for rank in ranks for thread in rank.threads[:team]]
 
 
 def launch_traffic(machine: Machine, policy: Policy) -> MemoryTraffic:
@@ -421,15 +417,12 @@ def scale_to_whole(small: Machine, traffic: MemoryTraffic, is_filled: bool) -> M
     threads = traffic.threads
     if is_filled:
         threads = round(threads * whole.cores / small.cores)
-    return summed(_spread(traffic.bytes, shares), threads)
-
-
-def _spread(observed: Bytes, shares: Shares) -> list[tuple[tuple[int, int], float]]:
-    return [
+    spread = (
         ((core, home), moved * share)
-        for (small, home), moved in observed.items()
-        for core, share in shares[small].items()
-    ]
+        for (few, home), moved in traffic.bytes.items()
+        for core, share in shares[few].items()
+    )
+    return summed(spread, threads)
 
 
 def _core_shares(small: Machine, whole: Machine, is_filled: bool) -> Shares:

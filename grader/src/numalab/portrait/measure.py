@@ -108,20 +108,9 @@ def measure(
     if not taken:
         raise Interrupted
     virtual = is_virtual_machine(read_text(Path("/proc/cpuinfo")) or "")
-    return portrait_of(
-        plan,
-        taken,
-        Occasion(
-            made_at,
-            __version__,
-            node,
-            about,
-            read_build(installation),
-            virtual,
-            interrupted,
-            ended_by,
-        ),
-    )
+    build = read_build(installation)
+    occasion = Occasion(made_at, __version__, node, about, build, virtual, interrupted, ended_by)
+    return portrait_of(plan, taken, occasion)
 
 
 def _describe_probe(installation: Installation) -> Json:

@@ -167,28 +167,26 @@ def tlb_lines(portrait: Portrait) -> list[str]:
     small, huge = _curve_on(portrait, SMALL), _curve_on(portrait, HUGE)
     if small is None:
         return []
-    lines = [*_small_knee(portrait, small, huge)]
+    lines = [_small_knee(portrait, small, huge)]
     if huge is not None:
         lines.append(_huge_knee(portrait, huge))
     return lines
 
 
-def _small_knee(portrait: Portrait, small: TlbCurve, huge: TlbCurve | None) -> Iterator[str]:
+def _small_knee(portrait: Portrait, small: TlbCurve, huge: TlbCurve | None) -> str:
     name = page_words(portrait, SMALL)
     reaches = tlb_reaches(portrait.about, int(portrait.about["page_bytes"]))
     told = listed([f"{bytes_words(reach.reach_bytes)} (level {reach.level})" for reach in reaches])
     said = f"cpuid tells a reach of {told}" if reaches else "cpuid does not tell the TLB's reach"
     if huge is None:
-        yield (
+        return (
             f"{name} pages: {said}. Without huge pages its cost can't be told from that of caches."
         )
-        return
     knee = parting(small.points, huge.points)
     if knee is None:
-        yield (f"{name} pages: no knee up to {bytes_words(small.points[-1].table_bytes)}; {said}.")
-        return
+        return f"{name} pages: no knee up to {bytes_words(small.points[-1].table_bytes)}; {said}."
     last_small, last_huge = small.points[-1].ns.median, huge.points[-1].ns.median
-    yield (
+    return (
         f"{name} pages: a step takes longer than on {page_words(portrait, HUGE)} pages from "
         f"{bytes_words(knee)} on; {said}. With {bytes_words(small.points[-1].table_bytes)} it "
         f"takes {last_small / last_huge:.2f} times as long."

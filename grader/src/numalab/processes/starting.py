@@ -26,6 +26,14 @@ def run(
     )  # fmt: skip
 
 
+def version_text(program: str, environment: Environment, limit_s: float) -> str:
+    """Return what a program prints for --version; empty: it can't be run, or takes too long."""
+    try:
+        return run([program, "--version"], environment, limit_s=limit_s).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
 def start(command: Command, environment: Environment, **more: Any) -> subprocess.Popen[bytes]:
     """Start a program whose streams are bytes. more: as for Popen. Raises OSError."""
     return subprocess.Popen(command, env=dict(environment), **more)

@@ -7,7 +7,8 @@ import statistics
 from collections.abc import Sequence
 
 from numalab.evidence.kinds import LATENCY
-from numalab.evidence.record import Evidence, Latency
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import LatencyRun
 from numalab.labs.prediction import PREDICTED
 from numalab.machines.machine import Figure
 
@@ -15,7 +16,7 @@ PLOT_COLUMNS = 14
 BOTH = "*"
 
 
-def run_name(run: Latency) -> str:
+def run_name(run: LatencyRun) -> str:
     """What ran: the launch file's name, or that it was the kit's."""
     return "2 cores" if run.file is None else run.file.removesuffix(".toml")
 
@@ -97,7 +98,7 @@ def latency_lines(evidence: Evidence, is_predicted: bool, published: Sequence[Fi
     return [*lines, *_published_lines(published if is_predicted else ())]
 
 
-def _notes(evidence: Evidence, runs: Sequence[Latency]) -> list[str]:
+def _notes(evidence: Evidence, runs: Sequence[LatencyRun]) -> list[str]:
     notes = []
     if any(run.file is None for run in runs):
         notes.append("2 cores: the kit's own launch, for a file that gives no core to each rank.")

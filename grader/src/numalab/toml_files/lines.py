@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
 
 # Keys and indices that lead to a value: ("numa_node", 1, "pus") or ("distances", 0).
 KeyPath = tuple[str | int, ...]
@@ -38,21 +37,15 @@ class _Walk:
 
     def _document(self) -> None:
         table: KeyPath = ()
-        for _ in self._things():
+        self._skip(_GAP)
+        while self._at < len(self._text):
             if self._takes("[["):
                 table = self._header("]]", is_array=True)
             elif self._takes("["):
                 table = self._header("]", is_array=False)
             else:
                 self._assignment(table)
-
-    def _things(self) -> Iterator[None]:
-        """Yield at the beginning of each header and assignment."""
-        while True:
             self._skip(_GAP)
-            if self._at >= len(self._text):
-                return
-            yield
 
     def _header(self, end: str, is_array: bool) -> KeyPath:
         *outer, last = self._key()

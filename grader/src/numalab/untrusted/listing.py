@@ -35,7 +35,7 @@ def _is_cut(line: str) -> bool:
 
 
 def _wrapped(line: str, columns: int) -> list[str]:
-    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    indent = " " * min(len(line) - len(line.lstrip()) + 2, columns // 2)
     return textwrap.wrap(line, columns, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 

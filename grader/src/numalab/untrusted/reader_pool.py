@@ -21,7 +21,7 @@ import sys
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -47,16 +47,13 @@ class Limits:
     file_bytes: int = 0  # size of each file that it writes
 
 
-class Reading:
+class Reading(AbstractContextManager["Reading"]):
     """The client's end of the connection to a reader of one file; for a `with` statement."""
 
     def __init__(self, connection: socket.socket, limits: Limits) -> None:
         self._connection, self._limits = connection, limits
         self._pid = 0
         connection.settimeout(_WALL_LIMIT_S)
-
-    def __enter__(self) -> Reading:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -109,7 +106,7 @@ class Reading:
         return bytes(got)
 
 
-class ReaderPool:
+class ReaderPool(AbstractContextManager["ReaderPool"]):
     """Starts readers of one kind, as forks of one process; for a `with` statement.
 
     Args:
@@ -119,9 +116,6 @@ class ReaderPool:
     def __init__(self, module: str) -> None:
         self._module = module
         self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> ReaderPool:
-        return self
 
     def __exit__(self, *error: object) -> None:
         if self._process is not None:

@@ -16,7 +16,7 @@ from numalab.evidence.record import Json
 from numalab.processes import shell_variables
 from numalab.virtual import guest_commands
 from numalab.virtual.cluster import Cluster, ClusterOptions
-from numalab.virtual.guest import Ended
+from numalab.virtual.guest import Ended, NoInput
 from numalab.virtual.link import Counts, LinkTraffic
 from numalab.virtual.network import all_nodes
 from numalab.virtual.qemu_process import GuestFailed
@@ -60,7 +60,7 @@ def run_on_first(
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:
     """Run a command on all nodes at once, each line of output with its node's name before it; it
-    gets no input, nor that input's end. Return the first exit code that is not 0, in the order of
+    gets no input. Return the first exit code that is not 0, in the order of
     the nodes, else 0. Raises NumalabError where a node fails, and OSError where output can't be
     written; that, as Ctrl-C, kills all nodes."""
     turn = threading.Lock()
@@ -77,7 +77,7 @@ def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: 
         lines = [Lines(f"{guest.name}: ", write) for write in (out, err)]
         try:
             ended[number] = cluster.run(
-                number, command, str(folder), environment, lines[0].take, lines[1].take
+                number, command, str(folder), environment, lines[0].take, lines[1].take, NoInput()
             )
         except GuestFailed as error:
             failed.append(error)

@@ -127,6 +127,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         own, theirs = socket.socketpair()
         own_control, their_control = socket.socketpair()
         self.channel = Channel(own)
+        self._open_pings = 0  # that were sent and not answered yet
         self._held: dict[str, str] = {}  # digest of each program in the guest, by its path
         self._control = own_control
         self._console = memory_file("console")
@@ -232,15 +233,24 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
     def _ping(self, limit_s: float) -> str:
         """Ping the guest, wait for its answer, and return the first thing that it says went wrong
-        since the last one; empty where nothing did. Raises GuestFailed."""
+        since the last one; empty where nothing did. An answer that run() no longer waited for may
+        come first. Raises GuestFailed."""
+        trouble = ""
         try:
-            self.channel.send(line.PING)
-            answer = self.channel.wait_for(line.PONG, limit_s)
+            self._send_ping()
+            while self._open_pings:
+                answer = self.channel.wait_for(line.PONG, limit_s)
+                self._open_pings -= 1
+                if answer is None:
+                    raise self.failure(f"{self.name} does not answer.")
+                trouble = trouble or answer.payload.decode(errors="replace")
         except ChannelClosed as error:
             raise self.lost() from error
-        if answer is None:
-            raise self.failure(f"{self.name} does not answer.")
-        return answer.payload.decode(errors="replace")
+        return trouble
+
+    def _send_ping(self) -> None:
+        self.channel.send(line.PING)
+        self._open_pings += 1
 
     def save(self, file: int) -> None:
         """Write a snapshot to a descriptor, and let the guest go on, whether that works or not.
@@ -390,7 +400,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                     if heart.has_stopped(now_s):
                         raise self.failure(f"{self.name} hangs.")
                     if heart.is_due(now_s):
-                        self.channel.send(line.PING)
+                        self._send_ping()
                     wait_s = HEARTBEAT_S
                     if deadline is not None:
                         wait_s = min(wait_s, max(0.0, deadline - now_s))
@@ -419,6 +429,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         write_errors: Callable[[bytes], None],
         source: Input | None,
     ) -> Ended | None:
+        ended = None
         for frame in frames:
             if frame.type == line.OUTPUT:
                 write_output(frame.payload)
@@ -426,11 +437,13 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
                 write_errors(frame.payload)
             elif frame.type == line.CONSUMED and source is not None:
                 source.consumed()
+            elif frame.type == line.PONG:
+                self._open_pings = max(0, self._open_pings - 1)
             elif frame.type == line.REFUSED:
-                return Ended(127, refused=struct.unpack("<I", frame.payload)[0])
+                ended = Ended(127, refused=struct.unpack("<I", frame.payload)[0])
             elif frame.type == line.ENDED:
-                return Ended(*struct.unpack("<II", frame.payload))
-        return None
+                ended = Ended(*struct.unpack("<II", frame.payload))
+        return ended
 
 
 class _Heart:
@@ -468,3 +481,15 @@ class Input:
 
     def consumed(self) -> None:
         """Note that the guest has taken what it was sent last."""
+
+
+class NoInput(Input):
+    """An input that is at its end from the start."""
+
+    def __init__(self) -> None:
+        self._has_told_end = False
+
+    def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
+        if not self._has_told_end:
+            channel.send(line.INPUT)
+            self._has_told_end = True

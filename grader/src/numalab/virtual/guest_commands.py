@@ -19,12 +19,13 @@ from types import FrameType
 from typing import Any
 
 from numalab.errors import NumalabError, UserError
+from numalab.harness.sandbox import is_below
 from numalab.processes import shell_variables
 from numalab.virtual import channel as line
 from numalab.virtual.channel import Channel
 from numalab.virtual.guest import Ended, Guest, Input
 from numalab.virtual.guest_plan import Share
-from numalab.virtual.plan import is_home_or_above, is_under
+from numalab.virtual.plan import is_home_or_above
 from numalab.virtual.qemu_process import GuestFailed
 
 # ---- the terminal --------------------------------------------------------------------
@@ -239,7 +240,7 @@ def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]
         return f"there is no program {command}, neither here nor in the virtual node"
     real = path.resolve()
     for place in (path, real):
-        if not is_under(place, visible):
+        if not is_below(place, visible):
             link = f" (a link to {real})" if real != path else ""
             return (
                 f"{path}{link} is there on this host, but the virtual node does not see it. "

@@ -86,12 +86,7 @@ class GuestPlan:
         blank = [("/", False)] * qemu.SHARES
         command = self.command(program, qemu.Devices(0, 0, 0, blank, 0), None)
         status = Path(program).stat()
-        return snapshots.key_of(
-            [
-                snapshots.FORMAT,
-                self.kernel.fingerprint,
-                f"{status.st_size} {status.st_mtime_ns}",
-                hashlib.sha256(initrd).hexdigest(),
-                *command,
-            ]
-        )
+        of_program = f"{status.st_size} {status.st_mtime_ns}"
+        of_initrd = hashlib.sha256(initrd).hexdigest()
+        parts = [snapshots.FORMAT, self.kernel.fingerprint, of_program, of_initrd]
+        return snapshots.key_of([*parts, *command])

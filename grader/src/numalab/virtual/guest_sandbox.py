@@ -17,12 +17,13 @@ from pathlib import Path
 from numalab.harness.sandbox import (
     SHARED_BYTES,
     SHARED_BYTES_A_CORE,
+    SYSTEM_FOLDERS,
     TMP_BYTES,
+    is_below,
     other_roots,
 )
 from numalab.processes import shell_variables, starting
 from numalab.virtual.network import FINALIZE, NODE_NAMES_FILE, REMOTE
-from numalab.virtual.plan import is_under
 
 APART = "/init"  # the guest's first program, which also makes sandboxes
 PROGRAMS = Path("/numalab")  # the guest's folder of the programs of a run
@@ -38,9 +39,6 @@ _LANGUAGE = ("LANG", "LC_ALL")
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _USUAL_PATH = "/usr/local/bin:/usr/bin:/bin"
 
-# Folders where distributions keep programs and libraries; those that are links are links in the
-# guest, too.
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Files of the guest's own that libraries read.
 _SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/hosts", "/etc/nsswitch.conf")
 
@@ -62,8 +60,9 @@ def library_folders(program: Path) -> set[Path]:
 
 
 def system_links() -> Iterator[tuple[str, str]]:
-    """Yield the symbolic links (target, path) among the folders of programs and libraries."""
-    for name in _SYSTEM:
+    """Yield the symbolic links (target, path) among the folders of programs and libraries, which
+    are links in the guest, too."""
+    for name in SYSTEM_FOLDERS:
         if Path(name).is_symlink():
             yield str(Path(name).readlink()), name
 
@@ -73,13 +72,14 @@ def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
     distribution's, MPI's, and those of the libraries that they are linked to. hidden: numalab's
     root and other folders that are never among them, nor are their parents, but for the
     distribution's. Raises OSError where ldd can't be started."""
-    system = [Path(name) for name in _SYSTEM if Path(name).is_dir() and not Path(name).is_symlink()]
+    folders = map(Path, SYSTEM_FOLDERS)
+    system = [folder for folder in folders if folder.is_dir() and not folder.is_symlink()]
     others = {Path(root) for root in other_roots(["mpiexec"], {}, hidden[0])}
     others |= {folder for program in programs for folder in library_folders(program)}
     return system + [
         folder
         for folder in sorted(others)
-        if not is_under(folder.resolve(), [*system, *hidden])
+        if not is_below(folder.resolve(), [*system, *hidden])
         and not any(path.is_relative_to(folder.resolve()) for path in hidden)
     ]
 
@@ -96,7 +96,7 @@ def environment_for(given: Mapping[str, str], visible: Sequence[Path]) -> dict[s
         folders = [
             folder
             for folder in given.get(name, "").split(":")
-            if folder.startswith("/") and is_under(Path(folder).resolve(), visible)
+            if folder.startswith("/") and is_below(Path(folder).resolve(), visible)
         ]
         if folders:
             kept[name] = ":".join(folders)
@@ -128,7 +128,7 @@ def command_for(
     programs: dict[str, Path] = {}
 
     def is_visible(path: Path) -> bool:
-        return is_under(path, visible) and not is_under(path, hidden)
+        return is_below(path, visible) and not is_below(path, hidden)
 
     def renamed(text: str) -> str:
         path = Path(text)
@@ -187,7 +187,7 @@ def sandbox_words(sight: GuestView, *options: str) -> list[str]:
         *(word for target, path in system_links() for word in ("--symlink", target, path)),
         *(word for name in _SYSTEM_FILES if Path(name).exists()
           for word in ("--ro-bind", name, name)),
-        *(word for path in hidden if is_under(path, visible) for word in ("--cover", str(path))),
+        *(word for path in hidden if is_below(path, visible) for word in ("--cover", str(path))),
         "--tmpfs", str(shared_bytes), "/dev/shm",
         "--tmpfs", str(min(TMP_BYTES, memory_bytes // 16)), "/tmp",
     ]  # fmt: skip

@@ -269,6 +269,7 @@ def _prepare(store: Path, version: str, image: bytes, modules: Modules) -> Guest
 
 
 def _load(folder: Path) -> GuestKernel | None:
+    """Return a kernel of the store; None where it is damaged, or kept by another version."""
     facts = read_json(folder / "kernel.json")
     if not isinstance(facts, dict) or facts.get("prepared_version") != PREPARED_VERSION:
         return None
@@ -276,14 +277,19 @@ def _load(folder: Path) -> GuestKernel | None:
     def paths(names: Sequence[str]) -> tuple[Path, ...]:
         return tuple(folder / f"{name}.ko" for name in names)
 
-    return GuestKernel(
-        facts["version"],
-        folder / "image",
-        facts["is_pvh"],
-        paths(facts["modules"]),
-        paths(facts["network_modules"]),
-        tuple(facts["network"]),
-    )
+    try:
+        kernel = GuestKernel(
+            facts["version"],
+            folder / "image",
+            facts["is_pvh"],
+            paths(facts["modules"]),
+            paths(facts["network_modules"]),
+            tuple(facts["network"]),
+        )
+    except (KeyError, TypeError):
+        return None
+    files = (kernel.image, *kernel.modules, *kernel.network_modules)
+    return kernel if all(map(Path.is_file, files)) else None
 
 
 # ---- where kernels come from -----------------------------------------------------------
@@ -370,11 +376,9 @@ def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
         r"\.ko(\.\w+)?|/(virtio_net|net_failover|failover|e1000|af_packet)\.ko(\.\w+)?)$"
     )
     for package in packages:
-        with starting.start(
-            ["dpkg-deb", "--fsys-tarfile", str(package)],
-            shell_variables.observer_environment(),
-            stdout=subprocess.PIPE,
-        ) as process:
+        command = ["dpkg-deb", "--fsys-tarfile", str(package)]
+        environment = shell_variables.observer_environment()
+        with starting.start(command, environment, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None
             try:
                 with tarfile.open(fileobj=process.stdout, mode="r|") as archive:

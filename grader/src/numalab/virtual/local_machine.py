@@ -66,7 +66,7 @@ def examine(probe: Path, cache: Path) -> LocalMachine:
         known = json.loads(kept.read_text())
         if now["boot_id"] and {key: known[key] for key in now} == now:
             return LocalMachine(known["tsc_khz"], known["kvm"], known["why"])
-    except (OSError, json.JSONDecodeError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         pass
     try:
         done = starting.run([probe], shell_variables.observer_environment(), limit_s=PROBE_LIMIT_S)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -247,10 +247,6 @@ def is_home_or_above(path: Path) -> bool:
     return path == home or path in home.parents
 
 
-def is_under(path: Path, folders: Iterable[Path]) -> bool:
-    return any(path == folder or folder in path.parents for folder in folders)
-
-
 def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
     """Return the shares, parents first, without those within another one that is mounted alike; of
     two with one path the writable one stays. Raises UserError where they are more than qemu.SHARES,
@@ -264,7 +260,7 @@ def combine(shares: Sequence[Share]) -> tuple[Share, ...]:
                 f"{share.path} is or contains your home folder, which a virtual node does not "
                 "get to see. Work in a folder of its own below it."
             )
-        above = [other for other in kept if is_under(share.path, [other.path])]
+        above = [other for other in kept if share.path.is_relative_to(other.path)]
         if above and above[-1].writable == share.writable and above[-1].cached == share.cached:
             continue
         kept.append(share)

@@ -15,7 +15,6 @@ grading again may still give its points.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from numalab.course.exports.exports import submission_tests
@@ -30,34 +29,27 @@ SCHEMA = "classroom50/result/v1"
 _HUNDREDTHS = 100
 
 
-@dataclass(frozen=True)
-class RunnerContext:
-    """What Classroom 50's runner says of the submission that is graded. Each field is the
-    environment variable of that name in capitals. The runner overwrites owner, type and time of the
-    result. review_url: address of the whole change; empty: commit_url stands for it."""
-
-    classroom: str
-    assignment: str
-    submission_tag: str
-    owner: str
-    assignment_type: str
-    commit_url: str
-    release_url: str
-    review_url: str
+# Environment variables by which Classroom 50's runner says which submission is graded. The runner
+# overwrites owner, type and time of the result.
+_NEEDED = (
+    "CLASSROOM", "ASSIGNMENT", "SUBMISSION_TAG", "OWNER", "ASSIGNMENT_TYPE", "COMMIT_URL",
+    "RELEASE_URL",
+)  # fmt: skip
+_REVIEW = "REVIEW_URL"  # the address of the whole change; it may be missing or empty
 
 
-def read_runner_context(environment: Mapping[str, str]) -> RunnerContext:
-    """Return what the runner's environment variables say. Raises UserError if one other than
-    REVIEW_URL is missing."""
-    found = {one.name: environment.get(one.name.upper(), "") for one in fields(RunnerContext)}
-    missing = [name.upper() for name, value in found.items() if not value and name != "review_url"]
+def read_runner_context(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what the runner's environment variables say. Raises UserError if one that is needed is
+    missing."""
+    found = {name: environment.get(name, "") for name in (*_NEEDED, _REVIEW)}
+    missing = [name for name in _NEEDED if not found[name]]
     if missing:
         raise UserError(
             "--format classroom50 is for Classroom 50's runner, which says what it grades in "
             f"environment variables; there is no {', '.join(missing)}. For grades of a class use "
             "--format csv."
         )
-    return RunnerContext(**found)
+    return found
 
 
 def _hundredths(points: float) -> int:
@@ -110,7 +102,7 @@ def _nothing(row: StandingRow, problems: Sequence[Problem]) -> Json:
 def result(
     rows: Sequence[StandingRow],
     problems: Sequence[Problem],
-    run: RunnerContext,
+    run: Mapping[str, str],
     graded_at: datetime,
 ) -> Json:
     """Return the result.json of one student's submission.
@@ -118,7 +110,7 @@ def result(
     Args:
         rows: the student's rows of the labs that the assignment is about.
         problems: problems with what the student handed in.
-        run: what Classroom 50's runner says of the submission.
+        run: what read_runner_context returned.
 
     Raises:
         NumalabError: a lab that is handed in has no grade, or there are neither rows nor problems.
@@ -144,14 +136,14 @@ def result(
     at = graded_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "schema": SCHEMA,
-        "classroom": run.classroom,
-        "assignment": run.assignment,
-        "assignment_type": run.assignment_type,
-        "owner": run.owner,
-        "submission": run.submission_tag,
-        "commit": run.commit_url,
-        "release": run.release_url,
-        "review": run.review_url or run.commit_url,
+        "classroom": run["CLASSROOM"],
+        "assignment": run["ASSIGNMENT"],
+        "assignment_type": run["ASSIGNMENT_TYPE"],
+        "owner": run["OWNER"],
+        "submission": run["SUBMISSION_TAG"],
+        "commit": run["COMMIT_URL"],
+        "release": run["RELEASE_URL"],
+        "review": run[_REVIEW] or run["COMMIT_URL"],
         # The runner replaces it by the commit's time.
         "datetime": at,
         "graded_at": at,

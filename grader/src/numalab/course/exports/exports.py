@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from numalab.course.csv_files import escape_formula, format_table
 from numalab.course.gradebook.counting import STATE_WORDS
-from numalab.course.gradebook.feedback import criterion_label, has_criteria, notices
+from numalab.course.gradebook.feedback import criterion_label, notices
 from numalab.course.gradebook.node_types import node_type
 from numalab.course.gradebook.parts import GradePart, PartName
 from numalab.course.gradebook.standing import Standing, StandingRow
@@ -112,8 +112,10 @@ def submission_tests(
             test = criterion_test(f"{begin}{criterion_label(shown.criterion)}", shown, scale)
             if test is not None:
                 yield test
+    codes = {"kernel": row, "variant": row.variant}
+    told = {name for name, of in codes.items() if of is not None and of.result is not None}
     for part in row.parts if row.is_handed_in else ():
-        if part.max_points and not has_criteria(row, part):
+        if part.max_points and part.name not in told:
             yield part_test(f"{prefix}{part.name}", part)
 
 
@@ -143,7 +145,7 @@ def _header(standing: Standing) -> tuple[str, ...]:
 def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
     """Return a grade's cells. That of a part is empty if it can give no points, the lab does not
     have it, or nothing is handed in."""
-    found = [row.part(name) for name in parts]
+    found = [row.part(name) if row.is_handed_in else None for name in parts]
     return [
         row.lab,
         format_points(row.points),
@@ -158,12 +160,7 @@ def _grade(row: StandingRow, parts: Sequence[PartName]) -> list[str]:
         row.attempt.target.effort if row.attempt else "",
         row.language,
         escape_formula(node_type(row.attempt.node)) if row.attempt else "",
-        *(
-            format_points(part.points)
-            if row.is_handed_in and part is not None and part.max_points
-            else ""
-            for part in found
-        ),
+        *(format_points(part.points) if part and part.max_points else "" for part in found),
     ]
 
 

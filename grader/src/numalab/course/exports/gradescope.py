@@ -8,7 +8,6 @@ Gradescope then shows that the autograder has failed, and can be run again, inst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from numalab.course.exports.exports import submission_tests
 from numalab.course.gradebook.feedback import explain_criterion, part_line, summary_lines
@@ -46,20 +45,11 @@ def _part_test(name: str, part: GradePart) -> Json:
 
 
 def _part_json(part: GradePart) -> Json:
-    share = None if part.state == "left out" else round(part.score.share, 4)
+    share = None if part.state == "left out" else round(part.share, 4)
     return {
         "state": part.state, "weight": part.weight, "share": share,
         "points": part.points, "max_points": part.max_points,
     }  # fmt: skip
-
-
-def _took_s(row: StandingRow) -> float:
-    if row.attempt is None:
-        return 0.0
-    began, ended = (
-        datetime.fromisoformat(at) for at in (row.attempt.started_at, row.attempt.ended_at)
-    )
-    return max(0.0, (ended - began).total_seconds())
 
 
 def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Json:
@@ -78,10 +68,10 @@ def results(rows: Sequence[StandingRow], problems: Sequence[Problem] = ()) -> Js
         tests += submission_tests(row, prefix, _criterion_test, _part_test)
         output.append("\n".join([*([row.lab] if several else []), *summary_lines(row)]))
     output += [problem.why for problem in problems]
+    counting = [one.attempt for row in rows for one in row.row_and_variant]
+    took_s = (max(0.0, attempt.took_s) for attempt in counting if attempt is not None)
     data: Json = {
-        "execution_time": round(
-            sum(_took_s(one) for row in rows for one in (row, row.variant) if one is not None), 1
-        ),
+        "execution_time": round(sum(took_s), 1),
         "output": "\n\n".join(output),
         "output_format": "text",
         "test_output_format": "text",

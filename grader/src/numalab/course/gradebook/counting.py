@@ -215,7 +215,6 @@ def _choose(
         If no grading counts: None, and the hand-in that waits for one. None twice if there is no
         hand-in.
     """
-    by_digest = {hand_in.digest: hand_in for hand_in in hand_ins}
     accepted = [w for w in scored if w.penalty < 1]
     if rules.counts == "last":
         if not hand_ins:
@@ -231,7 +230,8 @@ def _choose(
     if not candidates:
         return None, (hand_ins[-1] if hand_ins else None)
     best = max(enumerate(candidates), key=lambda pair: (*_ranking(pair[1]), pair[0]))[1]
-    return best, by_digest.get(best.attempt.target.digest)
+    digest = best.attempt.target.digest
+    return best, next((hand_in for hand_in in hand_ins if hand_in.digest == digest), None)
 
 
 def _why_not(attempts: Sequence[Attempt], hand_in: HandIn | None, rules: Rules) -> str:
@@ -329,6 +329,9 @@ def derive_grade(
     penalty = counted.penalty if counted else rules.late.penalty(late_s)
     if override is not None:
         points, penalty = override.points, 0.0
+    is_open = counted is not None and (
+        bool(counted.undecided) or counted.gradable_share < rules.min_gradable_share
+    )
     row = StandingRow(
         student=student,
         lab=lab,
@@ -337,11 +340,7 @@ def derive_grade(
         points=points,
         max_points=worth,
         gradable_points=round_points(worth * counted.gradable_share) if counted else None,
-        is_preliminary=(
-            override is None
-            and counted is not None
-            and (bool(counted.undecided) or counted.gradable_share < rules.min_gradable_share)
-        ),
+        is_preliminary=override is None and is_open,
         late_s=late_s,
         penalty=penalty,
         override_reason=override.reason if override else "",

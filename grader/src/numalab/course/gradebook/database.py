@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from numalab.course.course_folder import CourseFolder
@@ -69,9 +69,8 @@ def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
         (version,) = database.execute("PRAGMA user_version").fetchone()
         (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if not tables:
-            database.executescript(
-                f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-            )
+            made = f"{SCHEMA} PRAGMA user_version = {SCHEMA_VERSION};"
+            database.executescript(f"BEGIN; {made} COMMIT;")
         elif version != SCHEMA_VERSION:
             raise _other_version(path)
         for table in LATER_TABLES:
@@ -97,12 +96,11 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
         database.deserialize(_content(course))
     try:
         (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version != SCHEMA_VERSION:
+            raise _other_version(path)
     except BaseException:
         database.close()
         raise
-    if version != SCHEMA_VERSION:
-        database.close()
-        raise _other_version(path)
     return database
 
 
@@ -144,16 +142,13 @@ def _roll_back_killed_writer(course: CourseFolder) -> None:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
-@contextmanager
-def lock(course: CourseFolder) -> Iterator[None]:
+def lock(course: CourseFolder) -> AbstractContextManager[None]:
     """Keep other writers out until the context ends. Raises LockedError if there is one, UserError
     if the lock can't be written, and OSError."""
-
-    def busy(holder: str) -> str:
-        return f"{course.gradebook} is being written by {holder}. Wait for it, then try again."
-
-    with hold_lock(course.gradebook_lock, busy):
-        yield
+    return hold_lock(
+        course.gradebook_lock,
+        lambda who: f"{course.gradebook} is being written by {who}. Wait for it, then try again.",
+    )
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, tzinfo
+from datetime import datetime
 
 from numalab import words
 from numalab.course.gradebook.counting import (
@@ -15,7 +15,7 @@ from numalab.course.gradebook.counting import (
 )
 from numalab.course.gradebook.feedback import feedback_lines, grade_words, part_line
 from numalab.course.gradebook.node_types import node_type
-from numalab.course.gradebook.rules import Rules
+from numalab.course.gradebook.rules import Rules, signed
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.undecided_points import criteria_text
 from numalab.course.records import QUICK, Attempt
@@ -29,32 +29,28 @@ _COUNTS = {
 }
 
 
-def _moment(moment: datetime, zone: tzinfo | None) -> str:
+def _moment(moment: datetime, trace: GradeTrace) -> str:
+    """Return a time in the deadline's zone, without a deadline in this machine's."""
+    zone = None if trace.deadline is None else trace.deadline.tzinfo
     return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
 
 
-def _attempt_line(
-    attempt: Attempt,
-    scored: ScoredAttempt | None,
-    row: StandingRow,
-    rules: Rules,
-    zone: tzinfo | None,
-) -> str:
-    when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
+def _outcome(attempt: Attempt, scored: ScoredAttempt | None, row: StandingRow, rules: Rules) -> str:
+    """Return in words what an attempt came to, and what it earned."""
     name = attempt.node.get("name")
     kind = node_type(attempt.node)
     where = f" on {name}" if name else ""
     where += f", {kind}" if kind else ""
     if attempt.state != "graded":
         why = f": {attempt.why.rstrip('.')}" if attempt.why else ""
-        return f"{when}  not graded, {STATE_WORDS[attempt.state]}{why}"
+        return f"not graded, {STATE_WORDS[attempt.state]}{why}"
     if is_refused(attempt, rules):
-        return f"{when}  graded with --quick{where}, which does not count (allow_quick = false)"
+        return f"graded with --quick{where}, which does not count (allow_quick = false)"
     if scored is None:
-        return f"{when}  graded{where}, in no language that counts here"
+        return f"graded{where}, in no language that counts here"
     quick = " with --quick" if attempt.target.effort == QUICK else ""
     line = (
-        f"{when}  graded{quick}{where}: {scored.earned:g} of "
+        f"graded{quick}{where}: {scored.earned:g} of "
         f"{words.count(int(scored.gradable), 'gradable point')} in "
         f"{declaration.LANGUAGE_NAMES[scored.language]}"
     )
@@ -85,19 +81,15 @@ def _share_words(unpenalized_points: float, penalty: float, worth: float) -> str
     return words_of
 
 
-def _line_of(
-    attempt: Attempt,
-    trace: GradeTrace,
-    scored: ScoredAttempt | None,
-    rules: Rules,
-    zone: tzinfo | None,
+def _attempt_line(
+    attempt: Attempt, trace: GradeTrace, scored: ScoredAttempt | None, rules: Rules
 ) -> str:
     """Return a line on an attempt: what it earned and what it was made from, or that another one
     replaces it."""
+    when = _moment(datetime.fromisoformat(attempt.ended_at), trace)
     if attempt in trace.replaced:
-        when = _moment(datetime.fromisoformat(attempt.ended_at), zone)
         return f"{when}  graded; judged again or graded on since, which counts in its place"
-    line = _attempt_line(attempt, scored, trace.row, rules, zone)
+    line = f"{when}  {_outcome(attempt, scored, trace.row, rules)}"
     earlier = sum(
         session["generations"]
         for result in attempt.results
@@ -106,12 +98,12 @@ def _line_of(
     if earlier:
         line += f"; {words.count(earlier, 'generation')} of earlier gradings of the same program"
     if attempt.rejudged_at:
-        at = _moment(datetime.fromisoformat(attempt.rejudged_at), zone)
+        at = _moment(datetime.fromisoformat(attempt.rejudged_at), trace)
         line += f"; judged again {at}, from what was measured then"
     return line
 
 
-def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
+def _parts_lines(row: StandingRow) -> Iterator[str]:
     """Yield lines that show how the points of the parts add up."""
     weights = ", ".join(f"{part.name} {part.weight:g}" for part in row.parts)
     yield (
@@ -129,7 +121,6 @@ def _parts_lines(row: StandingRow, rules: Rules) -> Iterator[str]:
 def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
     """Yield lines on the hand-ins of a lab or a variant, and on each grading of them."""
     row = trace.row
-    zone = None if trace.deadline is None else trace.deadline.tzinfo
     if trace.deadline is not None:
         labs = (row.lab, lab_of_variant(row.lab))
         own = any(
@@ -138,17 +129,17 @@ def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
             if one.lab in labs
         )
         named = f"{trace.deadline.tzname()}{', an extension' if own else ''}"
-        yield f"Deadline: {_moment(trace.deadline, zone)} ({named})."
+        yield f"Deadline: {_moment(trace.deadline, trace)} ({named})."
     if row.is_late_unknown:
         yield (
             "Late by Canvas, hours unknown, nothing taken off. A column handed_in_at in --students "
             "FILE of batch grade tells when it was."
         )
     of = {id(weighed.attempt): weighed for weighed in trace.scored}
-    attempts = [*row.others, *([row.attempt] if row.attempt else []), *trace.replaced]
+    attempts = [*row.attempts, *trace.replaced]
     for hand_in in trace.hand_ins:
         at = hand_in.first_at
-        when = "at a time that is not known" if at is None else _moment(at, zone)
+        when = "at a time that is not known" if at is None else _moment(at, trace)
         late = ""
         if at is not None and trace.deadline is not None and at > trace.deadline:
             late = f", {format_duration((at - trace.deadline).total_seconds())} late"
@@ -156,7 +147,7 @@ def _hand_in_lines(trace: GradeTrace, rules: Rules) -> Iterator[str]:
         own_attempts = [a for a in attempts if a.target.digest == hand_in.digest]
         for attempt in sorted(own_attempts, key=lambda a: (a.ended_at, a.number)):
             mark = "counts  " if attempt is row.attempt and not row.override_reason else ""
-            yield f"  {mark}{_line_of(attempt, trace, of.get(id(attempt)), rules, zone)}"
+            yield f"  {mark}{_attempt_line(attempt, trace, of.get(id(attempt)), rules)}"
         if not own_attempts:
             yield "  not graded yet"
 
@@ -168,11 +159,9 @@ def explanation(trace: GradeTrace, rules: Rules) -> Iterator[str]:
     yield f"{row.student.name} ({row.student.id}), {row.lab}: {grade_words(row)}"
     override = rules.override(row.student.id, row.lab)
     if override is not None:
-        by = f" by {override.author}" if override.author else ""
-        on = f", {override.date}" if override.date else ""
-        yield f"Set by hand{by}{on}: {override.reason}"
+        yield f"Set by hand{signed(override)}: {override.reason}"
     if row.parts and row.is_handed_in:
-        yield from _parts_lines(row, rules)
+        yield from _parts_lines(row)
     yield f"What counts: {_COUNTS[rules.counts]} (counts = \"{rules.counts}\")."  # fmt: skip
     yield from _hand_in_lines(trace, rules)
     if trace.variant is not None:

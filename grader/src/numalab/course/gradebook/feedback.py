@@ -17,7 +17,6 @@ from numalab.reports import verdict_words
 
 # The risk of a grade that is based on times of a --quick grading (numalab/judging/sequential.py).
 QUICK_RISK = "of kernels that are just at a limit of time up to 1 in 20 is decided wrongly"
-PLAIN_WORDS = {status: word for status, (word, _) in verdict_words.STATUS_STYLE.items()}
 
 
 def grade_words(row: StandingRow) -> str:
@@ -40,26 +39,15 @@ STATE_WORDS: Mapping[PartState, str] = {
 def part_words(part: GradePart) -> str:
     """Return a part's points, such as "kernel 3.2 of 4", and its state unless it is graded; of one
     that is left out its name and the state."""
-    if part.state == "left out":
-        return f"{part.name} {STATE_WORDS[part.state]}"
     why = STATE_WORDS[part.state]
+    if part.state == "left out":
+        return f"{part.name} {why}"
     return f"{part.name} {part.points:g} of {part.max_points:g}" + (f" ({why})" if why else "")
-
-
-def has_criteria(row: StandingRow, part: GradePart) -> bool:
-    """Tell whether a part of a row's grade is a kernel or a variant that has a result."""
-    of = {"kernel": row, "variant": row.variant}.get(part.name)
-    return of is not None and of.result is not None
 
 
 def part_line(part: GradePart) -> str:
     """Return part_words, and what the part's points follow from."""
-    return part_words(part) + (f": {part.score.why}" if part.score.why else "")
-
-
-def parts_words(row: StandingRow) -> str:
-    """Return part_words of all parts of a grade."""
-    return ", ".join(map(part_words, row.parts))
+    return part_words(part) + (f": {part.why}" if part.why else "")
 
 
 def share_words(result: Json) -> str:
@@ -117,7 +105,7 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
     for row in verdict_words.criterion_rows(verdict.criteria):
         criterion = row.criterion
         points = f" {row.points}" if row.points else ""
-        line = f"{PLAIN_WORDS[criterion.status]}: {criterion.name}{points}"
+        line = f"{verdict_words.STATUS_STYLE[criterion.status][0]}: {criterion.name}{points}"
         if criterion.status == "pass" and not criterion.is_partial:
             yield line
             continue
@@ -128,17 +116,16 @@ def criterion_lines(verdict: Verdict) -> Iterator[str]:
 def summary_lines(row: StandingRow) -> list[str]:
     """Return lines on the grade and what it depends on, without the criteria."""
     result = row.result
+    follows, shares = "", []
     if row.parts:
-        grade = f"{grade_words(row)}: {parts_words(row)}." if row.is_handed_in else ""
-        codes = [("Kernel", row), ("Variant", row.variant)]
-        follow = [
-            f"{name}: {share_words(of.result)}."
-            for name, of in codes
-            if of is not None and of.result is not None
-        ]
-        return [grade or f"{grade_words(row)}.", *follow, *notices(row)]
-    follows = f": {share_words(result)}" if result is not None and not row.override_reason else ""
-    return [f"{grade_words(row)}{follows}.", *notices(row)]
+        if row.is_handed_in:
+            follows = f": {', '.join(map(part_words, row.parts))}"
+        of_variant = row.variant.result if row.variant is not None else None
+        codes = {"Kernel": result, "Variant": of_variant}
+        shares = [f"{name}: {share_words(of)}." for name, of in codes.items() if of is not None]
+    elif result is not None and not row.override_reason:
+        follows = f": {share_words(result)}"
+    return [f"{grade_words(row)}{follows}.", *shares, *notices(row)]
 
 
 def feedback_lines(row: StandingRow) -> list[str]:

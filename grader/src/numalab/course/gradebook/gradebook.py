@@ -23,10 +23,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from numalab.course import records
 from numalab.course.attempts import all_attempts
 from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook import tables
 from numalab.course.gradebook.counting import GradeTrace, HandIn, derive_grade
 from numalab.course.gradebook.database import (
     connect,
@@ -39,15 +41,7 @@ from numalab.course.gradebook.lab_grade import combine_parts
 from numalab.course.gradebook.parts import VARIANT_PARTS
 from numalab.course.gradebook.rule_warnings import check_rules
 from numalab.course.gradebook.rules import Rules
-from numalab.course.gradebook.standing import HandInTime, Standing
-from numalab.course.gradebook.tables import (
-    ASSIGNMENT_KEYS,
-    CHUNK,
-    insert_attempt,
-    insert_collection,
-    read_attempts,
-    read_not_taken,
-)
+from numalab.course.gradebook.standing import Standing
 from numalab.course.gradebook.undecided_points import is_worth_regrading
 from numalab.course.records import Attempt, AttemptState, GradingTarget, Intake, Problem, Student
 from numalab.errors import NumalabError, UserError, reason_of
@@ -105,7 +99,7 @@ class _Contents:
 
     def _derive_single(self, student: Student, lab: str, rules: Rules) -> GradeTrace:
         key = (student.id, lab)
-        external = {k: v for k, v in student.external.items() if k not in ASSIGNMENT_KEYS}
+        external = {k: v for k, v in student.external.items() if k not in tables.ASSIGNMENT_KEYS}
         return derive_grade(
             replace(student, external=external | self.external_of.get(key, {})),
             lab,
@@ -140,41 +134,28 @@ class Gradebook:
         last one. Raises OSError if its record can't be written, and NumalabError if another
         collection's is damaged."""
         files = _collection_files(self._course)
-        if files:
-            number, path = files[-1]
-            if _read_collection(path)[0] == intake:
-                self._catch_up()
-                return
-        else:
-            number = 0
-        path = self._course.collection_record(number + 1)
-        path.parent.mkdir(exist_ok=True)
-        at = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(
-            path, {"schema": 1, "taken_in_at": at} | records.intake_json(intake), indent=None
-        )
+        number, last = files[-1] if files else (0, None)
+        if last is None or _read_collection(last)[0] != intake:
+            path = self._course.collection_record(number + 1)
+            path.parent.mkdir(exist_ok=True)
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            data = {"schema": 1, "taken_in_at": at} | records.intake_json(intake)
+            write_json(path, data, indent=None)
         self._catch_up()
 
     def _catch_up(self) -> None:
         """Add the collections whose records are not in the database yet. Raises NumalabError."""
-        (here,) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
+        ((here,),) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
         for number, path in _collection_files(self._course):
-            if number > here[0]:
+            if number > here:
                 intake, taken_in_at = _read_collection(path)
                 with self._transaction() as database:
-                    insert_collection(database, number, intake, taken_in_at)
+                    tables.insert_collection(database, number, intake, taken_in_at)
 
     def add_attempts(self, attempts: Iterable[Attempt]) -> int:
         """Add attempts that are not there yet; return how many those were."""
         with self._transaction() as database:
-            return sum(insert_attempt(database, attempt) for attempt in attempts)
-
-    def rebuild(self, progress: StepReport = lambda step: None) -> None:
-        """Make the database again from the records of collections and attempts, and use the new
-        one. Raises NumalabError, UserError and OSError; the gradebook is then closed."""
-        self._database.close()
-        _rebuild_file(self._course, progress)
-        self._database = connect(self._course, self._course.gradebook)
+            return sum(tables.insert_attempt(database, attempt) for attempt in attempts)
 
     # ---- reading ------------------------------------------------------------------
 
@@ -186,30 +167,21 @@ class Gradebook:
         }
         hand_ins: dict[tuple[str, str], list[HandIn]] = defaultdict(list)
         external_of: dict[tuple[str, str], dict[str, str]] = {}
-        for (
-            student,
-            lab,
-            digest,
-            first_at,
-            last_at,
-            taken_in_at,
-            external,
-            notes,
-        ) in database.execute(
-            "SELECT student, lab, digest, first_at, last_at, taken_in_at, external, notes "
-            "FROM submissions ORDER BY taken_in_at, last_at"
+        for student, lab, digest, first_at, last_at, external, notes in database.execute(
+            "SELECT student, lab, digest, first_at, coalesce(last_at, taken_in_at), external, "
+            "notes FROM submissions ORDER BY taken_in_at, last_at"
         ):
             external_of[student, lab] = json.loads(external)
             hand_ins[student, lab].append(
                 HandIn(
                     digest,
                     datetime.fromisoformat(first_at) if first_at else None,
-                    datetime.fromisoformat(last_at or taken_in_at),
+                    datetime.fromisoformat(last_at),
                     tuple(json.loads(notes)),
                 )
             )
         attempts: dict[tuple[str, str], list[Attempt]] = defaultdict(list)
-        for attempt in read_attempts(database):
+        for attempt in tables.read_attempts(database):
             attempts[attempt.target.student_id, attempt.target.lab].append(attempt)
         problems = tuple(
             Problem(source, why, students.get(student))
@@ -217,29 +189,27 @@ class Gradebook:
                 "SELECT source, why, student FROM problems ORDER BY rowid"
             )
         )
-        not_taken = read_not_taken(database)
+        not_taken = tables.read_not_taken(database)
         return _Contents(students, external_of, hand_ins, attempts, problems, not_taken)
 
     def states(self) -> dict[tuple[GradingTarget, int], AttemptState]:
         """Return how each attempt ended, by its target and number."""
-        return {
-            (GradingTarget(*row[:5]), row[5]): row[6]
-            for row in self._database.execute(
-                "SELECT student, lab, digest, kit_digest, effort, number, state FROM attempts"
-            )
-        }
+        return dict(self._select_attempts("state FROM attempts"))
 
     def undecided_attempts(self) -> set[tuple[GradingTarget, int]]:
         """Return the attempts with undecided points that another grading could decide."""
-        return {
-            (GradingTarget(*row[:5]), row[5])
-            for row in self._database.execute(
-                "SELECT student, lab, digest, kit_digest, effort, number, results FROM attempts "
-                "WHERE state = 'graded' AND (results LIKE '%\"inconclusive\"%' "
-                "OR results LIKE '%\"error\"%')"
-            )
-            if any(map(is_worth_regrading, json.loads(row[6])))
-        }
+        maybe = self._select_attempts(
+            "results FROM attempts WHERE state = 'graded' AND "
+            "(results LIKE '%\"inconclusive\"%' OR results LIKE '%\"error\"%')"
+        )
+        return {key for key, results in maybe if any(map(is_worth_regrading, json.loads(results)))}
+
+    def _select_attempts(self, select: str) -> Iterator[tuple[tuple[GradingTarget, int], Any]]:
+        """Yield the target and number of attempts, and a value of each. select: the value, and the
+        rest of a SELECT."""
+        keys = "SELECT student, lab, digest, kit_digest, effort, number"
+        for *target, number, value in self._database.execute(f"{keys}, {select}"):
+            yield (GradingTarget(*target), number), value
 
     def undecided_hand_ins(self) -> list[Attempt]:
         """Return the last grading of each student's last hand-in of each lab, if it has undecided
@@ -247,7 +217,7 @@ class Gradebook:
         last = set(self._database.execute(f"SELECT student, lab, digest FROM {_NEWEST}"))
         maybe = {target.files for target, _ in self.undecided_attempts()} & last
         found: dict[tuple[str, str, str], Attempt] = {}
-        for attempt in read_attempts(self._database) if maybe else ():
+        for attempt in tables.read_attempts(self._database) if maybe else ():
             files = attempt.target.files
             if attempt.state == "graded" and files in maybe:
                 found[files] = max(
@@ -263,7 +233,7 @@ class Gradebook:
 
     def attempts(self) -> Iterator[Attempt]:
         """Yield all attempts, without the timing of their results (drop_timing)."""
-        return read_attempts(self._database)
+        return tables.read_attempts(self._database)
 
     def hand_ins_graded(self) -> tuple[int, int]:
         """Return how many of the students' last hand-ins of each lab are graded, and how many there
@@ -283,17 +253,14 @@ class Gradebook:
         )
         return Standing(
             rows=rows,
-            problems=(
-                *contents.problems,
-                *check_rules(rules, contents.students, rows),
-            ),
+            problems=(*contents.problems, *check_rules(rules, contents.students, rows)),
             title=rules.title,
             made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            handed_in=tuple(
-                HandInTime(student, lab, one.digest, one.first_at or one.last_at)
-                for (student, lab), hand_ins in contents.hand_ins.items()
+            handed_in={
+                (*key, one.digest): one.first_at or one.last_at
+                for key, hand_ins in contents.hand_ins.items()
                 for one in hand_ins
-            ),
+            },
             parts=tuple(name for name, weight in rules.parts.items() if weight),
         )
 
@@ -342,21 +309,6 @@ def _read_collection(path: Path) -> tuple[Intake, str]:
         raise NumalabError(f"{path} is not a delivery as it was kept ({error})") from error
 
 
-def _rebuild_file(course: CourseFolder, progress: StepReport) -> None:
-    """Make the database next to the old one and rename it to its place; if that fails, the old one
-    stays. Raises NumalabError, UserError, OSError and sqlite3.Error."""
-    path = partial_path(course.gradebook)
-    _remove(path, *journal_files(path))
-    try:
-        with contextlib.closing(connect(course, path)) as database:
-            _fill(Gradebook(course, database), course, progress)
-        _remove(*journal_files(course.gradebook))
-        path.replace(course.gradebook)
-    except BaseException:
-        _remove(path, *journal_files(path))
-        raise
-
-
 def _remove(*paths: Path) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
@@ -369,7 +321,7 @@ def _fill(book: Gradebook, course: CourseFolder, progress: StepReport) -> None:
     done = 0
     for attempt in all_attempts(course):
         some.append(attempt)
-        if len(some) == CHUNK:
+        if len(some) == tables.CHUNK:
             done += len(some)
             book.add_attempts(some)
             some.clear()
@@ -398,14 +350,14 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
             course.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-        with lock(course), explain_errors(course):
-            database = connect(course, course.gradebook)
+        with (
+            lock(course),
+            explain_errors(course),
+            contextlib.closing(connect(course, course.gradebook)) as database,
+        ):
             book = Gradebook(course, database)
-            try:
-                book._catch_up()
-                yield book
-            finally:
-                book._database.close()
+            book._catch_up()
+            yield book
         return
     if not course.gradebook.is_file():
         raise UserError(
@@ -418,7 +370,8 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
 
 
 def rebuild(course: CourseFolder, progress: StepReport) -> None:
-    """Make a course's gradebook again, whatever state its file is in.
+    """Make a course's gradebook again, whatever state its file is in. It is made next to its place
+    and then renamed; if that fails, the old one stays.
 
     Raises:
         LockedError: another process writes it.
@@ -428,5 +381,14 @@ def rebuild(course: CourseFolder, progress: StepReport) -> None:
     """
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")
+    path = partial_path(course.gradebook)
     with lock(course), explain_errors(course):
-        _rebuild_file(course, progress)
+        _remove(path, *journal_files(path))
+        try:
+            with contextlib.closing(connect(course, path)) as database:
+                _fill(Gradebook(course, database), course, progress)
+            _remove(*journal_files(course.gradebook))
+            path.replace(course.gradebook)
+        except BaseException:
+            _remove(path, *journal_files(path))
+            raise

@@ -28,7 +28,7 @@ from numalab.course.gradebook.parts import (
     score_parts,
     sum_points,
 )
-from numalab.course.gradebook.rules import Rules
+from numalab.course.gradebook.rules import Rules, signed
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.records import Json
@@ -38,8 +38,8 @@ from numalab.labs import declaration
 _SCORES: dict[PartName, str] = {"diagnose": "diagnosis", "prediction": "prediction"}
 
 
-def _penalty_text(row: StandingRow) -> str:
-    return f", less {words.percent(row.penalty)} for being late" if row.penalty else ""
+def _penalty_text(penalty: float) -> str:
+    return f", less {words.percent(penalty)} for being late" if penalty else ""
 
 
 def _ungraded_state(row: StandingRow) -> PartState:
@@ -57,9 +57,8 @@ def _share_of_points(row: StandingRow) -> float:
 def _score_code(name: PartName, row: StandingRow) -> PartScore:
     """Score the part `kernel` or `variant` by the row of its code alone."""
     if row.override_reason:
-        return PartScore(
-            name, "graded", _share_of_points(row), f"set by hand, {row.override_reason.rstrip('.')}"
-        )
+        why = f"set by hand, {row.override_reason.rstrip('.')}"
+        return PartScore(name, "graded", _share_of_points(row), why)
     result = row.result
     if result is None:
         return PartScore(name, _ungraded_state(row))
@@ -71,7 +70,7 @@ def _score_code(name: PartName, row: StandingRow) -> PartScore:
     share = result["points"] / earnable * (1 - row.penalty)
     if result.get("unchanged"):  # which may count in the course
         share = _share_of_points(row)
-    return PartScore(name, "graded", share, f"{of} in {language}{_penalty_text(row)}")
+    return PartScore(name, "graded", share, f"{of} in {language}{_penalty_text(row.penalty)}")
 
 
 def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
@@ -83,10 +82,9 @@ def _first_scored(key: str, trace: GradeTrace) -> tuple[Json, float] | None:
     Answers that could be scored come before those that could not.
     """
     row = trace.row
-    attempts = [*trace.replaced, *row.others, *([row.attempt] if row.attempt else [])]
     number = {hand_in.digest: place for place, hand_in in enumerate(trace.hand_ins)}
     begun: dict[str, str] = {}
-    for one in attempts:
+    for one in (*trace.replaced, *row.attempts):
         if one.results:
             digest = one.target.digest
             begun[digest] = min(begun.get(digest, one.started_at), one.started_at)
@@ -124,19 +122,16 @@ def _score_answers(name: PartName, trace: GradeTrace) -> PartScore:
     if score is None:
         return PartScore(name, "left out")
     share = min(1.0, max(0.0, float(score)))
-    late = f", less {words.percent(penalty)} for being late" if penalty else ""
-    return PartScore(
-        name, "graded", share * (1 - penalty), f"a score of {words.short(share, 2)}{late}"
-    )
+    why = f"a score of {words.short(share, 2)}{_penalty_text(penalty)}"
+    return PartScore(name, "graded", share * (1 - penalty), why)
 
 
 def _score_viva(student_id: str, lab: str, rules: Rules) -> PartScore:
     mark = rules.viva(student_id, lab)
     if mark is None:
         return PartScore("viva", "open")
-    by = f" by {mark.author}" if mark.author else ""
-    on = f", {mark.date}" if mark.date else ""
-    return PartScore("viva", "graded", mark.share, f"a mark of {10 * mark.share:g} of 10{by}{on}")
+    why = f"a mark of {10 * mark.share:g} of 10{signed(mark)}"
+    return PartScore("viva", "graded", mark.share, why)
 
 
 def _gradable_share(row: StandingRow) -> float:
@@ -147,16 +142,24 @@ def _gradable_share(row: StandingRow) -> float:
 
 
 def _notes(kernel: StandingRow, variant: StandingRow | None) -> Iterator[str]:
-    """Yield the notes of the kernel, unless only the variant is handed in, and those of the variant
-    that say more. Of a variant that is not handed in these are the ones that begin with its name:
-    that it is missing is shown by parts."""
-    if variant is None or kernel.is_handed_in or not variant.is_handed_in:
-        yield from kernel.notes
+    """Yield the notes of the kernel, and those of the variant that say more. Where one of the two
+    is not handed in, its notes are those on why it can't be taken: that it is missing is shown by
+    parts."""
     if variant is None:
+        yield from kernel.notes
         return
-    for note in variant.notes:
-        if note not in kernel.notes and (variant.is_handed_in or note.startswith(variant.lab)):
-            yield f"Variant: {note}" if variant.is_handed_in else note
+    is_shown = kernel.is_handed_in or not variant.is_handed_in
+    yield from kernel.notes if is_shown else _whys_not_taken(kernel)
+    if not variant.is_handed_in:
+        yield from (note for note in _whys_not_taken(variant) if note not in kernel.notes)
+        return
+    yield from (f"Variant: {note}" for note in variant.notes if note not in kernel.notes)
+
+
+def _whys_not_taken(row: StandingRow) -> tuple[str, ...]:
+    """Return why what was handed in can't be taken, for a row of which nothing is handed in: its
+    notes, without the one that says so; empty if nothing was refused."""
+    return row.notes[1:] if row.is_not_taken else ()
 
 
 def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) -> GradeTrace:
@@ -192,10 +195,12 @@ def combine_parts(kernel: GradeTrace, variant: GradeTrace | None, rules: Rules) 
     of_part = None
     if variant is not None:
         part_of = next((p for p in parts if p.name == "variant"), None)
-        of_part = replace(variant, row=_variant_part_row(variant.row, part_of))
+        own = _variant_part_row(variant.row, part_of)
+        of_part = replace(variant, row=own if override is None else replace(own, penalty=0.0))
     made = replace(
         row,
         points=points if override is None else override.points,
+        penalty=row.penalty if override is None else 0.0,
         gradable_points=round_points(gradable) if is_there else None,
         is_preliminary=is_provisional and points is not None and override is None,
         override_reason=override.reason if override is not None else "",
@@ -212,12 +217,11 @@ def _variant_part_row(row: StandingRow, part: GradePart | None) -> StandingRow:
     """Return the variant's row with the points of its part, or none if that is not graded. part:
     None if the lab's grade has the prediction and not the variant."""
     most = part.max_points if part is not None else 0.0
+    gradable = None if row.attempt is None else round_points(most * _gradable_share(row))
     return replace(
         row,
         points=part.points if part is not None and part.state == "graded" else None,
         max_points=most,
-        gradable_points=round_points(most * _gradable_share(row))
-        if row.attempt is not None
-        else None,
+        gradable_points=gradable,
         is_part=True,
     )

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from numalab import words
 from numalab.course.gradebook.feedback import QUICK_RISK
 from numalab.course.gradebook.parts import NOTHING_OF_IT, PartName
-from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.standing import Standing, StandingRow, rows_by_student
 from numalab.course.gradebook.undecided_points import criteria_text
 from numalab.errors import WIDTH, wrapped
 from numalab.labs.variants import is_variant_name
@@ -129,9 +129,7 @@ def _parts_lines(standing: Standing, label_of: Mapping[str, str]) -> Iterator[st
     yield f"Points by part{'' if len(labs) == 1 else ', over all labs'}:"
     heads = (f"{_PART_HEADS.get(name, name):>{PART_CELL}}" for name in standing.parts)
     yield f"{'student':<{width}}{''.join(heads)}"
-    rows_of: dict[str, list[StandingRow]] = {}
-    for row in standing.rows:
-        rows_of.setdefault(row.student.id, []).append(row)
+    rows_of = rows_by_student(standing.rows)
     used: set[str] = set()
     for id_, label in label_of.items():
         shown = [_part_cell(rows_of[id_], name) for name in standing.parts]

@@ -19,7 +19,6 @@ VARIANT_PARTS: tuple[PartName, ...] = ("variant", "prediction")  # those of labs
 # handed in can't be taken; the share is 0. open: a mark may still be set; the share is 0 until
 # then. waiting: handed in, and no grading counts yet. left out: nothing of it is gradable there.
 PartState = Literal["graded", "missing", "not taken", "open", "waiting", "left out"]
-_COUNTED: tuple[PartState, ...] = ("graded", "missing", "not taken", "open", "waiting")
 NOTHING_OF_IT: frozenset[PartState] = frozenset({"missing", "not taken"})
 
 
@@ -38,8 +37,8 @@ class PartScore:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class GradePart:
+@dataclass(frozen=True, kw_only=True)
+class GradePart(PartScore):
     """A part of one student's grade in a lab.
 
     Attributes:
@@ -48,18 +47,9 @@ class GradePart:
         points: the points that it gives.
     """
 
-    score: PartScore
     weight: float
     max_points: float
     points: float
-
-    @property
-    def name(self) -> PartName:
-        return self.score.name
-
-    @property
-    def state(self) -> PartState:
-        return self.score.state
 
 
 def round_points(points: float) -> float:
@@ -89,9 +79,14 @@ def score_parts(
         worth: the lab's points.
     """
     every = [one for one in scores if one.name in weights]
-    counted = [weights[one.name] if one.state in _COUNTED else 0.0 for one in every]
+    counted = [0.0 if one.state == "left out" else weights[one.name] for one in every]
     return tuple(
-        GradePart(one, weights[one.name], most, min(most, round_points(most * one.share)))
+        GradePart(
+            **vars(one),
+            weight=weights[one.name],
+            max_points=most,
+            points=min(most, round_points(most * one.share)),
+        )
         for one, most in zip(every, _most(counted, worth), strict=True)
     )
 

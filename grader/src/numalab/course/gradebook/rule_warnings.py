@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
 from numalab import words
 from numalab.course.gradebook.counting import is_refused
@@ -15,35 +16,32 @@ from numalab.course.records import Problem
 def check_rules(
     rules: Rules, student_ids: Collection[str], rows: Sequence[StandingRow]
 ) -> Iterator[Problem]:
-    """Yield problems about rules that have no effect, or one that can't be meant, given the class's
+    """Return problems about rules that have no effect, or one that can't be meant, by the class's
     students and grades."""
-    yield from _unknown(rules, student_ids)
-    yield from _ineffective(rules, rows)
-    yield from _refused(rules, rows)
+    told = chain(_unknown(rules, student_ids), _ineffective(rules, rows), _refused(rules, rows))
+    return (Problem("course.toml", why) for why in told)
 
 
-def _unknown(rules: Rules, students: Collection[str]) -> Iterator[Problem]:
-    """Yield a problem for each student that course.toml names and the gradebook does not have."""
+def _unknown(rules: Rules, students: Collection[str]) -> Iterator[str]:
+    """Yield a sentence for each student that course.toml names and the gradebook does not have."""
     named = [("[[override]]", override.student_id) for override in rules.overrides]
     named += [("[[extension]]", extension.student_id) for extension in rules.extensions]
     named += [("[[viva]]", mark.student_id) for mark in rules.vivas]
     for where, student_id in dict.fromkeys(named):
         if student_id not in students:
-            yield Problem(
-                "course.toml",
+            yield (
                 f"{where} names the student '{student_id}', who is not in the gradebook; it has "
-                "no effect. ./numalab gradebook show lists the ids.",
+                "no effect. ./numalab gradebook show lists the ids."
             )
 
 
-def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
-    """Yield problems about marks of a viva that weighs nothing, and about parts that no student has
+def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[str]:
+    """Yield sentences on marks of a viva that weighs nothing, and on parts that no student has
     handed in."""
     if rules.vivas and not rules.parts.get("viva"):
-        yield Problem(
-            "course.toml",
+        yield (
             f"{words.count(len(rules.vivas), 'mark')} of [[viva]], and no [parts] in which viva "
-            "weighs anything: they have no effect.",
+            "weighs anything: they have no effect."
         )
     graded: dict[str, set[str]] = defaultdict(set)
     asked: dict[str, set[str]] = defaultdict(set)
@@ -57,30 +55,23 @@ def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]
         left = [part for part in rules.parts if part in names - graded[lab] and part != "viva"]
         if left:
             has = ", ".join(f'"{part}"' for part in rules.weights(lab) if part not in left)
-            yield Problem(
-                "course.toml",
+            yield (
                 f"{lab}: nobody has handed in {words.listed(left)}, which earns 0. If the lab has "
-                f"none in your course, write [labs.{lab}] parts = [{has}].",
+                f"none in your course, write [labs.{lab}] parts = [{has}]."
             )
 
 
-def _refused(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[Problem]:
-    """Yield a problem if there are hand-ins without a grade because --quick does not count."""
+def _refused(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[str]:
+    """Yield sentences if there are hand-ins without a grade because --quick does not count."""
     left = [
         row
         for row in rows
         if row.points is None
-        and any(
-            is_refused(attempt, rules)
-            for one in (row, row.variant)
-            if one is not None
-            for attempt in one.others
-        )
+        and any(is_refused(attempt, rules) for one in row.row_and_variant for attempt in one.others)
     ]
     if left:
-        yield Problem(
-            "course.toml",
+        yield (
             f"{words.count(len(left), 'hand-in')} graded with --quick only, which does not count "
             "in this course. batch grade without --quick grades them with care; allow_quick = true "
-            "lets them count as they are.",
+            "lets them count as they are."
         )

@@ -126,9 +126,7 @@ class Rules:
         starting_code_counts: unchanged starting code earns what its criteria would.
         parts: weights of the parts of a grade; empty: only kernels count, and a variant is a lab
             of its own.
-        variant_labs: labs that have variants; None: any may have one.
-        labs_by_part: for other parts, the labs that have it; any lab may have a part that is not a
-            key.
+        labs_by_part: the labs that have a part; any lab may have a part that is not a key.
         kept_until, contact: for the statement on what is kept (privacy.py); may be empty.
         timezone: the IANA name of the zone of times that name none; empty: course.toml has none.
     """
@@ -145,8 +143,7 @@ class Rules:
     extensions: tuple[Extension, ...] = ()
     parts: Mapping[PartName, float] = field(default_factory=dict)
     vivas: tuple[VivaMark, ...] = ()
-    variant_labs: frozenset[str] | None = None
-    labs_by_part: Mapping[PartName, frozenset[str]] = field(default_factory=dict)
+    labs_by_part: Mapping[PartName, Collection[str]] = field(default_factory=dict)
     kept_until: str = ""
     contact: str = ""
     timezone: str = ""
@@ -174,12 +171,7 @@ class Rules:
         """Return the weights above 0 of the parts that a lab has; none if grades have no parts."""
         has = self.lab(lab).parts
         if has is None:
-            lacking: set[PartName] = {
-                part for part, of in self.labs_by_part.items() if lab not in of
-            }
-            if self.variant_labs is not None and lab not in self.variant_labs:
-                lacking.update(VARIANT_PARTS)
-            has = tuple(part for part in PART_NAMES if part not in lacking)
+            has = tuple(part for part in PART_NAMES if lab in self.labs_by_part.get(part, (lab,)))
         return {part: weight for part, weight in self.parts.items() if weight and part in has}
 
     @cached_property
@@ -198,6 +190,12 @@ class Rules:
         return found[-1] if found else None
 
 
+def signed(mark: Override | VivaMark) -> str:
+    """Return by whom and when something was set, such as " by me, 2027-05-12"; may be empty."""
+    by = f" by {mark.author}" if mark.author else ""
+    return by + (f", {mark.date}" if mark.date else "")
+
+
 # ---- reading ------------------------------------------------------------------------
 
 COURSE_KEYS = (
@@ -213,14 +211,11 @@ EXTENSION_KEYS = ("student", "lab", "deadline", "reason")
 
 
 def _late(late: Table) -> LateRules:
-    cut_off_s = None
-    if "cut_off_days" in late:
-        cut_off_s = DAY_S * late.number("cut_off_days", 0)
     return LateRules(
         daily_share=float(late.number("per_day", 0, 1, default=0.0)),
         max_share=float(late.number("most", 0, 1, default=1.0)),
         grace_s=60 * float(late.number("grace_minutes", 0, default=0.0)),
-        cut_off_s=cut_off_s,
+        cut_off_s=late.maybe("cut_off_days", lambda key: DAY_S * late.number(key, 0)),
     )
 
 
@@ -245,7 +240,7 @@ def _lab(lab: Table, timezone: str) -> LabRules:
     return LabRules(
         deadline=lab.maybe("deadline", lambda _: _deadline(lab, timezone)),
         points=float(lab.number("points", 0, default=LAB_POINTS)),
-        parts=lab.choices("parts", PART_NAMES) if "parts" in lab else None,
+        parts=lab.maybe("parts", lambda key: lab.choices(key, PART_NAMES)),
     )
 
 
@@ -274,6 +269,18 @@ def _check_lab_parts(labs: Table, rules: Rules) -> None:
             labs.fail(f"[labs.{name}]: 'parts' needs the weights of [parts]", name, "parts")
         if not rules.weights(name):
             labs.fail(f"[labs.{name}]: none of its parts has a weight above 0", name, "parts")
+
+
+def _override(table: Table, lab_names: Collection[str] | None, rules: Rules) -> Override:
+    lab = _check_lab(table, table.text("lab"), lab_names, "lab")
+    return Override(
+        student_id=table.text("student"),
+        lab=lab,
+        points=float(table.number("points", 0, rules.lab(lab).points)),
+        reason=table.text("reason"),
+        author=table.text("by", ""),
+        date=_read_date(table),
+    )
 
 
 def _viva(table: Table, lab_names: Collection[str] | None) -> VivaMark:
@@ -319,10 +326,16 @@ def _read_date(table: Table, key: str = "at") -> str:
 NOT_KNOWN: Mapping[PartName, Collection[str]] = {}  # where it isn't known which labs have a part
 
 
-def _labs_with_variants(lab_names: Collection[str] | None) -> frozenset[str] | None:
-    if lab_names is None:
-        return None
-    return frozenset(name for name in lab_names if variant_name(name) in lab_names)
+def _labs_by_part(
+    lab_names: Collection[str] | None, known: Mapping[PartName, Collection[str]]
+) -> dict[PartName, frozenset[str]]:
+    """Return the labs that have a part, for parts of which that is known: of the parts of variants
+    only labs that have a variant. lab_names: None: which have one is not known."""
+    found = {part: frozenset(labs) for part, labs in known.items()}
+    if lab_names is not None:
+        varied = frozenset(name for name in lab_names if variant_name(name) in lab_names)
+        found |= {part: varied & found.get(part, varied) for part in VARIANT_PARTS}
+    return found
 
 
 def parse_rules(
@@ -348,39 +361,26 @@ def parse_rules(
         late=_late(course.table("late", LATE_KEYS)),
         labs={name: _lab(labs.table(name, LAB_KEYS), timezone) for name in labs.values},
         parts=_parts(course),
-        variant_labs=_labs_with_variants(lab_names),
-        labs_by_part={part: frozenset(of) for part, of in labs_by_part.items()},
+        labs_by_part=_labs_by_part(lab_names, labs_by_part),
         kept_until=_read_date(course, "kept_until"),
         contact=course.text("contact", ""),
         timezone=timezone,
     )
     _check_lab_parts(labs, rules)
-    overrides, extensions = [], []
-    for table in course.tables("override", OVERRIDE_KEYS):
-        lab = _check_lab(table, table.text("lab"), lab_names, "lab")
-        overrides.append(
-            Override(
-                student_id=table.text("student"),
-                lab=lab,
-                points=float(table.number("points", 0, rules.lab(lab).points)),
-                reason=table.text("reason"),
-                author=table.text("by", ""),
-                date=_read_date(table),
-            )
-        )
-    for table in course.tables("extension", EXTENSION_KEYS):
-        extensions.append(
+    return replace(
+        rules,
+        overrides=tuple(
+            _override(table, lab_names, rules) for table in course.tables("override", OVERRIDE_KEYS)
+        ),
+        extensions=tuple(
             Extension(
                 student_id=table.text("student"),
                 lab=_check_lab(table, table.text("lab"), lab_names, "lab"),
-                deadline=_deadline(table, rules.timezone),
+                deadline=_deadline(table, timezone),
                 reason=table.text("reason", ""),
             )
-        )
-    return replace(
-        rules,
-        overrides=tuple(overrides),
-        extensions=tuple(extensions),
+            for table in course.tables("extension", EXTENSION_KEYS)
+        ),
         vivas=tuple(_viva(table, lab_names) for table in course.tables("viva", VIVA_KEYS)),
     )
 

@@ -6,8 +6,8 @@ them. Points here are final: penalties are taken off, and points set by hand are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from numalab.course.gradebook.parts import GradePart, PartName
@@ -71,6 +71,16 @@ class StandingRow:
     variant: StandingRow | None = None
     is_part: bool = False
 
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """All attempts, the one that counts first."""
+        return self.others if self.attempt is None else (self.attempt, *self.others)
+
+    @property
+    def row_and_variant(self) -> tuple[StandingRow, ...]:
+        """The row, followed by that of its variant if that is part of its grade."""
+        return (self,) if self.variant is None else (self, self.variant)
+
     def part(self, name: PartName) -> GradePart | None:
         """Return a part of the grade; None if it has no such part."""
         return next((part for part in self.parts if part.name == name), None)
@@ -90,7 +100,7 @@ class StandingRow:
         found = self.attempt.results if self.attempt is not None else ()
         if self.language:
             found = tuple(result for result in found if result["language"] == self.language)
-        return max(found, key=_share, default=None)
+        return max(found, key=points_share, default=None)
 
     @property
     def undecided(self) -> tuple[UndecidedPoints, ...]:
@@ -128,20 +138,18 @@ class StandingRow:
         )
 
 
-def _share(result: Json) -> float:
+def points_share(result: Json) -> float:
     """Return the points over those that can be earned, 0 to 1; -1 if none can."""
     earnable = earnable_points(result)
     return result["points"] / earnable if earnable else -1.0
 
 
-@dataclass(frozen=True)
-class HandInTime:
-    """When a student first handed in these files of a lab, as far as is known, as HandIn has it."""
-
-    student_id: str
-    lab: str
-    digest: str
-    handed_in_at: datetime
+def rows_by_student(rows: Iterable[StandingRow]) -> dict[str, list[StandingRow]]:
+    """Return the rows of each student, by id, in the order in which they come."""
+    found: dict[str, list[StandingRow]] = {}
+    for row in rows:
+        found.setdefault(row.student.id, []).append(row)
+    return found
 
 
 @dataclass(frozen=True)
@@ -153,7 +161,8 @@ class Standing:
         problems: those of the last collection, and those that check_rules finds in course.toml.
         title: the course's title; may be empty.
         made_at: when the standing was derived, in ISO 8601 with a zone.
-        handed_in: all hand-ins of the course.
+        handed_in: when all hand-ins of the course were first handed in, as far as is known, as
+            HandIn has it; by student, lab and digest.
         parts: the parts of a grade that have a weight in the course.
     """
 
@@ -161,13 +170,10 @@ class Standing:
     problems: tuple[Problem, ...]
     title: str
     made_at: str
-    handed_in: tuple[HandInTime, ...] = ()
+    handed_in: Mapping[tuple[str, str, str], datetime] = field(default_factory=dict)
     parts: tuple[PartName, ...] = ()
 
     @property
     def rows_with_variants(self) -> Iterator[StandingRow]:
         """Each row, followed by that of its variant if that is part of its grade."""
-        for row in self.rows:
-            yield row
-            if row.variant is not None:
-                yield row.variant
+        return (each for row in self.rows for each in row.row_and_variant)

@@ -26,6 +26,11 @@ LATER_TABLES = (
     "digest TEXT NOT NULL, local TEXT NOT NULL, at TEXT NOT NULL, "
     "PRIMARY KEY (student, lab, digest, local)) WITHOUT ROWID",
 )
+# Columns of attempts that have the values of an attempt's fields of the same names.
+_PLAIN_COLUMNS = (
+    "number", "state", "started_at", "ended_at", "sandbox", "why", "job", "judged_by", "replaces",
+    "rejudged_at",
+)  # fmt: skip
 _TIMING = "timing"  # the key of what a criterion's time is based on, which the evidence has, too
 
 SCHEMA = """
@@ -84,8 +89,8 @@ def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
         for number, facts in database.execute("SELECT id, facts FROM nodes")
     }
     cursor = database.execute(
-        "SELECT student, lab, digest, kit_digest, effort, number, state, started_at, ended_at, "
-        "sandbox, why, job, judged_by, replaces, rejudged_at, reopened, node, results FROM attempts"
+        f"SELECT student, lab, digest, kit_digest, effort, {', '.join(_PLAIN_COLUMNS)}, "
+        "reopened, node, results FROM attempts"
     )
     same: dict[str, str] = {}  # one text for all that are equal: a class has few different ones
     while rows := cursor.fetchmany(CHUNK):
@@ -97,24 +102,16 @@ def read_attempts(database: sqlite3.Connection) -> Iterator[Attempt]:
                     for key, value in criterion.items():
                         if isinstance(value, str):
                             criterion[key] = same.setdefault(value, value)
-            student, lab, digest, kit_digest, effort = (same.setdefault(s, s) for s in row[:5])
-            number, state, started_at, ended_at, sandbox, why, job = row[5:12]
-            judged_by, replaces, rejudged_at, reopened, node = row[12:17]
+            plain = dict(zip(_PLAIN_COLUMNS, row[5:-3], strict=True))
+            for key in ("state", "sandbox", "why", "judged_by"):
+                plain[key] = same.setdefault(plain[key], plain[key])
+            reopened, node, _ = row[-3:]
             yield Attempt(
-                target=GradingTarget(student, lab, digest, kit_digest, effort),
-                number=number,
-                state=same.setdefault(state, state),  # type: ignore[arg-type]
-                started_at=started_at,
-                ended_at=ended_at,
+                target=GradingTarget(*(same.setdefault(s, s) for s in row[:5])),
                 results=tuple(found),
                 node=nodes[node],
-                sandbox=same.setdefault(sandbox, sandbox),  # type: ignore[arg-type]
-                why=same.setdefault(why, why),
-                job=job,
-                judged_by=same.setdefault(judged_by, judged_by),
-                replaces=replaces,
-                rejudged_at=rejudged_at,
                 reopened=tuple(json.loads(reopened)),
+                **plain,
             )
 
 

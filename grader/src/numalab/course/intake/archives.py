@@ -77,7 +77,7 @@ def archive_suffix(name: str) -> str:
     """Return the suffix of an archive's name, such as ".tar.gz", of those that are not read, too;
     empty if the name is not an archive's."""
     lowered = name.casefold()
-    return next((s for s in (*SUFFIXES, *foreign_archives.SUFFIXES) if lowered.endswith(s)), "")
+    return next((s for s in (*SUFFIXES, *foreign_archives.SUFFIX_KINDS) if lowered.endswith(s)), "")
 
 
 def strip_suffix(name: str) -> str:

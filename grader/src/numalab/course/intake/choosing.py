@@ -295,11 +295,8 @@ def _choose_place(
         # For each text the place from which it would be taken.
         by_digest = {taken[place].digest: place for place in reversed(changed)}
         listed = join_names(place.shown for place in by_digest.values())
-        return (
-            None,
-            used,
-            [f"{listed} both hold files of it, and they differ; hand in one of them."],
-        )
+        why = [f"{listed} both hold files of it, and they differ; hand in one of them."]
+        return None, used, why
     one = taken[meant[0]]
     starting = [place.shown for place in taken if changed and place not in changed]
     if starting:

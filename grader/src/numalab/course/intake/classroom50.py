@@ -23,18 +23,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from numalab.course.intake.clone_layouts import (
-    Place,
-    assignment_prefix,
-    entries_below,
-    flat_clones,
-    others_of,
-    person_of,
-    student_folders,
-)
+from numalab.course.intake.clone_layouts import Place, assignment_prefix, flat_clones, flat_layout
 from numalab.course.intake.students import Person, clean_name
 from numalab.course.intake.trees import Entry, Refused, folded, read_limited
 from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
@@ -61,16 +53,9 @@ class _ScoreLine:
     """A member of the class, as scores.csv has it. has_submitted, is_late: of the newest
     submission."""
 
-    login: str
-    name: str
-    email: str | None
+    person: Person
     has_submitted: bool
     is_late: bool
-
-    @property
-    def person(self) -> Person:
-        external = {"login": self.login, **({"email": self.email} if self.email else {})}
-        return Person(self.name or self.login, external, preferred_id=self.login)
 
 
 def _text(entry: Entry | None, most_bytes: int = _MOST_BYTES) -> str:
@@ -98,12 +83,14 @@ def _scores(entries: Sequence[Entry]) -> dict[str, _ScoreLine] | None:
             login = cells.get("username")
             if not login:
                 continue
-            name = f"{cells.get('first_name', '')} {cells.get('last_name', '')}"
-            one = _ScoreLine(
-                login, clean_name(name), cells.get("email"),
-                bool(cells.get("submission_tag")), cells.get("late") == "true",
-            )  # fmt: skip
-            scored.setdefault(folded(login), one)  # the newest submission is first
+            name = clean_name(f"{cells.get('first_name', '')} {cells.get('last_name', '')}")
+            external = {"login": login}
+            if cells.get("email"):
+                external["email"] = cells["email"]
+            person = Person(name or login, external, preferred_id=login)
+            has_submitted, is_late = bool(cells.get("submission_tag")), cells.get("late") == "true"
+            # The newest submission is first.
+            scored.setdefault(folded(login), _ScoreLine(person, has_submitted, is_late))
     except csv.Error:
         return None
     return scored
@@ -168,15 +155,7 @@ def _recorded(results: Entry | None) -> tuple[str, ...]:
                 "handed_in_at."
             )
         return tuple(notes)
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ):
+    except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         return ()
 
 
@@ -210,25 +189,16 @@ def read_classroom50(entries: Sequence[Entry], context: CollectionContext) -> La
     names = sorted(place[0] for place in clones)
     told = _prefixes(context, _marked(entries, list(clones)))
     prefix = assignment_prefix(names, context.name, logins, told)
-    folders = student_folders(entries, clones, 1)
-    below = entries_below(entries, folders)
-    delivered = []
-    for place in folders:
-        login = clean_name(place[0].removeprefix(prefix)) or place[0]
-        of_class = scored.get(folded(login))
-        found = [e for e in below[place] if len(e.path) > 1 or e.name not in _ITS_OWN]
-        results = next((e for e in below[place] if e.path == (_RESULTS,)), None)
-        delivered.append(
-            StudentUpload(
-                place[0],
-                of_class.person if of_class else person_of(login),
-                tuple(found),
-                _notes(of_class, results),
-                clones.get(place),
-            )
-        )
-    there = {folded(one.person.external["login"]) for one in delivered}
-    delivered += [_missing(one) for login, one in scored.items() if login not in there]
     rest = [entry for entry in entries if scores is None or entry.path != (SCORES,)]
-    problems = others_of(rest, folders, "a clone of a student's repository")
-    return Layout("classroom50", tuple(delivered), tuple(problems))
+    found = flat_layout("classroom50", rest, clones, prefix)
+    delivered = []
+    for one in found.uploads:
+        of_class = scored.get(folded(one.person.external["login"]))
+        own = tuple(e for e in one.entries if len(e.path) > 1 or e.name not in _ITS_OWN)
+        results = next((e for e in one.entries if e.path == (_RESULTS,)), None)
+        person = of_class.person if of_class else one.person
+        notes = _notes(of_class, results)
+        delivered.append(replace(one, person=person, entries=own, notes=notes))
+    there = {folded(one.person.external["login"]) for one in delivered}
+    missing = [_missing(one) for login, one in scored.items() if login not in there]
+    return replace(found, uploads=(*delivered, *missing))

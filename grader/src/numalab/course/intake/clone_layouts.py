@@ -17,19 +17,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from numalab.course.intake.students import Person, clean_name
-from numalab.course.intake.trees import (
-    GIT,
-    Entry,
-    Refused,
-    folded,
-    plain_file,
-    read_limited,
-)
+from numalab.course.intake.trees import GIT, Entry, Refused, folded, plain_file, read_limited
 from numalab.course.intake.uploads import CollectionContext, Layout, StudentUpload, unassigned
 from numalab.course.records import Problem
 from numalab.errors import UserError
@@ -146,10 +139,6 @@ def _student_part(places: Sequence[Place], context: CollectionContext) -> int:
 # ---- what is in it -----------------------------------------------------------------------------
 
 
-def person_of(login: str) -> Person:
-    return Person(login, {"login": login}, preferred_id=login)
-
-
 def entries_below(entries: Sequence[Entry], folders: Iterable[Place]) -> dict[Place, list[Entry]]:
     """Return the entries below each of the folders, with paths relative to it."""
     found: dict[Place, list[Entry]] = {folder: [] for folder in folders}
@@ -190,6 +179,33 @@ def student_folders(entries: Sequence[Entry], clones: Iterable[Place], depth: in
     return sorted(found | beside)
 
 
+def flat_layout(
+    name: str, entries: Sequence[Entry], clones: Mapping[Place, Path], prefix: str
+) -> Layout:
+    """Return the layout of clones at the top, each that of the student whose login its name has
+    after the prefix."""
+    folders = student_folders(entries, clones, 1)
+    delivered = _uploads(entries, clones, folders, 0, prefix)
+    problems = others_of(entries, folders, "a clone of a student's repository")
+    return Layout(name, tuple(delivered), tuple(problems))
+
+
+def _uploads(
+    entries: Sequence[Entry],
+    clones: Mapping[Place, Path],
+    folders: Sequence[Place],
+    part: int,
+    prefix: str,
+) -> Iterator[StudentUpload]:
+    """Yield the upload of each folder. part: index of the part of the folders' paths that has the
+    login, after the prefix."""
+    below = entries_below(entries, folders)
+    for place in folders:
+        login = clean_name(place[part].removeprefix(prefix)) or place[part]
+        person = Person(login, {"login": login}, preferred_id=login)
+        yield StudentUpload("/".join(place), person, tuple(below[place]), (), clones.get(place))
+
+
 # ---- GitHub Classroom --------------------------------------------------------------------------
 
 
@@ -220,19 +236,7 @@ def read_github_classroom(entries: Sequence[Entry], context: CollectionContext) 
     if not clones:
         return None
     prefix = assignment_prefix(sorted(place[0] for place in clones), context.name, context.logins)
-    folders = student_folders(entries, clones, 1)
-    below = entries_below(entries, folders)
-    delivered = tuple(
-        StudentUpload(
-            place[0],
-            person_of(clean_name(place[0].removeprefix(prefix)) or place[0]),
-            tuple(below[place]),
-            repository=clones.get(place),
-        )
-        for place in folders
-    )
-    problems = others_of(entries, folders, "a clone of a student's repository")
-    return Layout("github_classroom", delivered, tuple(problems))
+    return flat_layout("github_classroom", entries, clones, prefix)
 
 
 # ---- GitLab ------------------------------------------------------------------------------------
@@ -280,19 +284,15 @@ def read_gitlab(entries: Sequence[Entry], context: CollectionContext) -> Layout 
     prefix = assignment_prefix(names, context.name, context.logins, told)
     if depth > 1 and not context.logins and prefix not in told:
         prefix = ""
-    below = entries_below(entries, folders)
     wanted = {folded(name) for name in context.graded_names}
     delivered = []
-    for place in folders:
-        login = clean_name(place[part].removeprefix(prefix)) or place[part]
-        above = tuple(name for i, name in enumerate(place) if i != part)
-        is_plain = any(len(e.path) == 1 and folded(e.name) in wanted for e in below[place])
-        # So that the lab of files at a project's top is found by the project's name.
-        found = tuple(replace(e, path=(*above, *e.path)) if is_plain else e for e in below[place])
-        source = "/".join(place)
-        delivered.append(
-            StudentUpload(source, person_of(login), found, repository=clones.get(place))
-        )
+    for place, one in zip(folders, _uploads(entries, clones, folders, part, prefix), strict=True):
+        found = one.entries
+        if any(len(e.path) == 1 and folded(e.name) in wanted for e in found):
+            # So that the lab of files at a project's top is found by the project's name.
+            above = tuple(name for i, name in enumerate(place) if i != part)
+            found = tuple(replace(e, path=(*above, *e.path)) for e in found)
+        delivered.append(replace(one, entries=found))
     expected = "a clone of a student's project, as deep as most are"
     problems = others_of(entries, folders, expected)
     return Layout("gitlab", tuple(delivered), tuple(problems))

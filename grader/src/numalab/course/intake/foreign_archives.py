@@ -46,7 +46,7 @@ _HEAD_KINDS = {
     b"Rar!\x1a\x07": _RAR,
     b"\x28\xb5\x2f\xfd": _ZSTANDARD_TAR,
 }
-_SUFFIX_KINDS = {
+SUFFIX_KINDS = {
     ".7z": _SEVEN_ZIP,
     ".rar": _RAR,
     ".tar.zst": _ZSTANDARD_TAR,
@@ -55,17 +55,11 @@ _SUFFIX_KINDS = {
     ".bz2": ForeignKind(_SINGLE_FILE, {"bunzip2 {file}": "bzip2"}),
     ".zst": ForeignKind(_SINGLE_FILE, {"unzstd --rm {file}": "zstd"}),
 }
-# Suffixes of these archives.
-SUFFIXES = tuple(_SUFFIX_KINDS)
 
 
 def kind_by_head(head: bytes) -> ForeignKind | None:
     """Return the kind of a file by its first HEAD_BYTES bytes; None if they show none."""
     return next((kind for start, kind in _HEAD_KINDS.items() if head.startswith(start)), None)
-
-
-def kind_by_suffix(suffix: str) -> ForeignKind | None:
-    return _SUFFIX_KINDS.get(suffix)
 
 
 def _argument(name: str) -> str:

@@ -6,16 +6,15 @@ last collection again, in the same way, changes nothing.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from numalab.course.course_folder import PARTIAL, CourseFolder
 from numalab.course.gradebook.rules import Rules
@@ -32,30 +31,17 @@ from numalab.course.intake.archives import (
 )
 from numalab.course.intake.choosing import choose_files, lab_in_name, lab_of_folder
 from numalab.course.intake.clones import last_commit_at, make_empty_repository
-from numalab.course.intake.foreign_archives import commands_for, kind_by_suffix
+from numalab.course.intake.foreign_archives import SUFFIX_KINDS, commands_for
 from numalab.course.intake.layouts import read_layout, unwrapped
 from numalab.course.intake.own_files import check_owner
-from numalab.course.intake.student_list import (
-    ListedStudent,
-    match_students,
-    merge_listed,
-    read_student_list,
-)
-from numalab.course.intake.students import identify, read_known, write_known
+from numalab.course.intake.student_list import match_students, merge_listed, read_student_list
+from numalab.course.intake.students import Person, identify, read_known, write_changed, write_known
 from numalab.course.intake.taking import Chosen, IsStarting, graded_names, never_starting
-from numalab.course.intake.trees import (
-    GIT,
-    Entry,
-    Refused,
-    folded,
-    plain_file,
-    walk_folder,
-)
+from numalab.course.intake.trees import GIT, Entry, Refused, folded, plain_file, walk_folder
 from numalab.course.intake.uploads import NOTHING, CollectionContext, Layout, StudentUpload
 from numalab.course.records import Intake, Problem, Student, Submission
 from numalab.course.zones import taken_moment
 from numalab.errors import NumalabError, UserError, reason_of
-from numalab.files import read_json, write_json
 from numalab.labs.declaration import Lab
 from numalab.untrusted.reader_pool import ReaderPool
 from numalab.untrusted.visible import shown
@@ -66,30 +52,10 @@ SCHEMA = 1
 MOST_ARCHIVES = 16
 
 
-@dataclass(frozen=True)
-class PendingHandIn:
-    """A student's files of one lab, before they are written. handed_in_at: in ISO 8601 with a zone;
-    None if not known."""
-
-    student: Student
-    source: str
-    chosen: Chosen
-    notes: tuple[str, ...]
-    handed_in_at: str | None
-    is_zone_taken: bool = False
-
-    def submission(self) -> Submission:
-        return Submission(
-            student=self.student,
-            lab=self.chosen.lab.name,
-            languages=self.chosen.languages,
-            digest=self.chosen.digest,
-            files=tuple(sorted(self.chosen.files)),
-            handed_in_at=self.handed_in_at,
-            source=shown(self.source),
-            notes=(*self.notes, *self.chosen.notes),
-            is_zone_taken=self.is_zone_taken,
-        )
+# A submission, and the contents of its files by name.
+TakenHandIn = tuple[Submission, Mapping[str, bytes]]
+# Chooses what is taken of a student's entries, as choose_files does.
+ChooseFiles = Callable[[Sequence[Entry]], tuple[tuple[Chosen, ...], tuple[str, ...]]]
 
 
 def import_submissions(
@@ -132,25 +98,22 @@ def import_submissions(
         wanted = {name for lab in labs.values() for name in graded_names(lab)}
         readers = stack.enter_context(ReaderPool(READER))
         entries = _read_entries(collection, readers, stack, labs)
+        logins = {folded(one.external.get("login", "")) for one in listed} - {""}
         about = CollectionContext(
             strip_suffix(collection.name),
             wanted,
-            frozenset(
-                folded(one.person.external["login"])
-                for one in listed
-                if "login" in one.person.external
-            ),
+            logins,
             lambda name: bool(lab_of_folder(name, labs) or lab_in_name(name, labs)),
         )
-        found = read_layout(entries, about, layout)
-        found = _drop_lab_folders(found, labs)
+        found = _drop_lab_folders(read_layout(entries, about, layout), labs)
         if students is not None:
             found = _apply_list(found, listed, students.name, remarks)
         try:
             course.root.mkdir(parents=True, exist_ok=True)
-            asked = _Selection(labs, lab_in_name(collection.name, labs), is_starting)
+            hint = lab_in_name(collection.name, labs)
+            choose = partial(choose_files, labs=labs, hint=hint, is_starting=is_starting)
             zones = _Zones(rules or Rules(), shown(students.name) if students else "")
-            return _import_layout(found, collection, course, asked, zones, progress, readers)
+            return _import_layout(found, collection, course, choose, zones, progress, readers)
         except OSError as error:
             raise NumalabError(f"can't write to {course.root}: {reason_of(error)}") from error
 
@@ -159,7 +122,7 @@ def _import_layout(
     layout: Layout,
     collection: Path,
     course: CourseFolder,
-    selection: _Selection,
+    choose: ChooseFiles,
     zones: _Zones,
     progress: StepReport,
     readers: ReaderPool,
@@ -171,7 +134,7 @@ def _import_layout(
     for left in course.submissions.glob(f"*/{PARTIAL}*"):
         shutil.rmtree(left)
     problems = list(layout.problems)
-    handed: list[PendingHandIn] = []
+    handed: list[TakenHandIn] = []
     with tempfile.TemporaryDirectory() as scratch:
         empty = make_empty_repository(Path(scratch) / "empty.git")
         for count, (one, student) in enumerate(zip(layout.uploads, students, strict=True), start=1):
@@ -179,41 +142,50 @@ def _import_layout(
             if isinstance(student, str):
                 problems.append(Problem(shown(one.source), student))
                 continue
-            chosen, sentences = _choose(one, selection, readers)
+            chosen, sentences = _choose(one, choose, readers)
             # A list's time is the instructor's word, a commit's the student's.
             committed_at = None
-            if one.handed_in_at is None and one.repository is not None and chosen:
+            listed_at = one.person.handed_in_at
+            if listed_at is None and one.repository is not None and chosen:
                 committed_at = last_commit_at(one.repository, empty)
             chosen, not_hers = check_owner(course, student, chosen)
             sentences = (*sentences, *not_hers)
             if not chosen:
-                sentences = (" ".join([*sentences, *one.notes]),)
+                whys = [(text, *one.notes) for text in sentences] or [one.notes]
+                sentences = tuple(map(" ".join, whys))
             problems += [
                 Problem(shown(one.source), text, student, one.is_missing) for text in sentences
             ]
             for of in chosen:
-                at = zones.moment(one.handed_in_at, student, of.lab) or committed_at
-                local = one.handed_in_at
-                is_taken = local is not None and local.tzinfo is None
-                handed.append(PendingHandIn(student, one.source, of, one.notes, at, is_taken))
+                at = zones.moment(listed_at, student, of.lab) or committed_at
+                handed.append((_submission(one, student, of, at), of.files))
     handed, clashes = _resolve_duplicates(handed)
-    for count, hand_in in enumerate(handed, start=1):
+    for count, (submission, files) in enumerate(handed, start=1):
         progress(CountedStep("writing", f"{count} of {len(handed)}"))
-        _write(course, hand_in)
-    submissions = tuple(hand_in.submission() for hand_in in handed)
+        _write(course, submission, files)
+    submissions = tuple(submission for submission, _ in handed)
     intake = Intake(layout.name, submissions, (*problems, *clashes), tuple(zones.remarks))
-    _write_changed(course.intake, {"schema": SCHEMA, "delivery": str(collection), **asdict(intake)})
+    write_changed(course.intake, {"schema": SCHEMA, "delivery": str(collection), **asdict(intake)})
     return intake
 
 
-@dataclass(frozen=True)
-class _Selection:
-    """What is to be taken of a collection. hint: the lab that the collection's name says; None: it
-    says none."""
-
-    labs: Mapping[str, Lab]
-    hint: str | None
-    is_starting: IsStarting
+def _submission(
+    upload: StudentUpload, student: Student, chosen: Chosen, handed_in_at: str | None
+) -> Submission:
+    """Return what is taken of an upload for one lab. handed_in_at: in ISO 8601 with a zone; None
+    if not known."""
+    local = upload.person.handed_in_at
+    return Submission(
+        student=student,
+        lab=chosen.lab.name,
+        languages=chosen.languages,
+        digest=chosen.digest,
+        files=tuple(sorted(chosen.files)),
+        handed_in_at=handed_in_at,
+        source=shown(upload.source),
+        notes=(*upload.notes, *chosen.notes),
+        is_zone_taken=local is not None and local.tzinfo is None,
+    )
 
 
 @dataclass
@@ -274,14 +246,8 @@ def _read_entries(
         commands = commands_for(error.kind, str(collection), str(collection.with_name(folder)))
         lines = [f"  {command}    (package {package})" for command, package in commands.items()]
         raise UserError(
-            "\n".join(
-                [
-                    f"{collection} is {error.kind.called}, which is not read here. Make a folder "
-                    "of "
-                    "it, by one of these, and name that instead:",
-                    *lines,
-                ]
-            )
+            f"{collection} is {error.kind.called}, which is not read here. Make a folder of it, by "
+            "one of these, and name that instead:\n" + "\n".join(lines)
         ) from error
     except Refused as error:
         raise UserError(
@@ -337,7 +303,7 @@ def _drop_lab_folders(layout: Layout, labs: Mapping[str, Lab]) -> Layout:
 
 
 def _apply_list(
-    layout: Layout, listed: Sequence[ListedStudent], name: str, remarks: Sequence[str]
+    layout: Layout, listed: Sequence[Person], name: str, remarks: Sequence[str]
 ) -> Layout:
     """Return the layout completed by a list of the class.
 
@@ -349,16 +315,10 @@ def _apply_list(
     found = []
     for entry, line in zip(layout.uploads, lines, strict=True):
         note = () if line else (f"This name is not in the list {shown(name)}.",)
-        found.append(
-            replace(
-                entry,
-                person=merge_listed(entry.person, line),
-                notes=(*entry.notes, *note),
-                handed_in_at=line.handed_in_at if line else None,
-            )
-        )
+        person = merge_listed(entry.person, line)
+        found.append(replace(entry, person=person, notes=(*entry.notes, *note)))
     missing = [
-        StudentUpload(name, line.person, (), (NOTHING,), is_missing=True)
+        StudentUpload(name, line, (), (NOTHING,), is_missing=True)
         for line in listed
         if not any(line is other for other in lines)
     ]
@@ -367,7 +327,7 @@ def _apply_list(
 
 
 def _choose(
-    upload: StudentUpload, selection: _Selection, readers: ReaderPool
+    upload: StudentUpload, choose: ChooseFiles, readers: ReaderPool
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
     """Choose what is taken of one student's entries, archives included; return that, and a sentence
     for each problem."""
@@ -376,13 +336,13 @@ def _choose(
     problems: list[str] = []
     with ExitStack() as stack:
         entries: list[Entry] = []
-        archives = 0
+        count = 0
         for entry in upload.entries:
             if len(entry.path) > 1 or entry.kind != "file" or not archive_suffix(entry.name):
                 entries.append(entry)
                 continue
-            archives += 1
-            if archives > MOST_ARCHIVES:
+            count += 1
+            if count > MOST_ARCHIVES:
                 problems.append(f"Of more than {MOST_ARCHIVES} archives the others are not read.")
                 break
             try:
@@ -393,9 +353,7 @@ def _choose(
                 problems.append(f"{error}.")
         if problems and not entries:
             return (), tuple(problems)
-        chosen, sentences = choose_files(
-            entries, selection.labs, selection.hint, selection.is_starting
-        )
+        chosen, sentences = choose(entries)
     return chosen, (*problems, *sentences)
 
 
@@ -406,7 +364,7 @@ def _members(
     and OSError."""
     if entry.refused or entry.opener is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
-    kind = kind_by_suffix(archive_suffix(entry.name))
+    kind = SUFFIX_KINDS.get(archive_suffix(entry.name))
     if kind is not None:
         raise ForeignArchive(entry.name, kind)
     with entry.opener() as packed:
@@ -417,47 +375,34 @@ def _members(
     return [replace(member, path=(*folders, *member.path)) for member in members]
 
 
-def _resolve_duplicates(
-    handed: Sequence[PendingHandIn],
-) -> tuple[list[PendingHandIn], list[Problem]]:
+def _resolve_duplicates(handed: Sequence[TakenHandIn]) -> tuple[list[TakenHandIn], list[Problem]]:
     """Keep one hand-in per student and lab: the first of several with the same files, but none of
     several with different files, which become a problem."""
-    groups: dict[tuple[str, str], list[PendingHandIn]] = {}
+    groups: dict[tuple[str, str], list[TakenHandIn]] = {}
     for hand_in in handed:
-        groups.setdefault((hand_in.student.id, hand_in.chosen.lab.name), []).append(hand_in)
+        groups.setdefault((hand_in[0].student.id, hand_in[0].lab), []).append(hand_in)
     kept, problems = [], []
     for (_, lab), group in sorted(groups.items()):
-        if len({hand_in.chosen.digest for hand_in in group}) == 1:
+        first = group[0][0]
+        if len({submission.digest for submission, _ in group}) == 1:
             kept.append(group[0])
             continue
-        sources = " and ".join(shown(lab.source) for lab in group)
-        problems.append(
-            Problem(
-                shown(group[0].source),
-                f"{lab}: {sources} both hold files of it, and they differ; hand in one of them.",
-                group[0].student,
-            )
-        )
+        sources = " and ".join(submission.source for submission, _ in group)
+        why = f"{lab}: {sources} both hold files of it, and they differ; hand in one of them."
+        problems.append(Problem(first.source, why, first.student))
     return kept, problems
 
 
 # ---- writing -------------------------------------------------------------------------------
 
 
-def _write(course: CourseFolder, hand_in: PendingHandIn) -> None:
+def _write(course: CourseFolder, submission: Submission, files: Mapping[str, bytes]) -> None:
     """Write a hand-in's files to the course, unless they are there. Raises OSError."""
-    lab = hand_in.chosen.lab.name
-    folder = course.submission(hand_in.student.id, lab, hand_in.chosen.digest)
+    folder = course.submission(submission.student.id, submission.lab, submission.digest)
     if folder.exists():
         return
-    partial = folder.with_name(f"{PARTIAL}{folder.name}-{os.getpid()}")
-    (partial / lab).mkdir(parents=True)
-    for name, content in hand_in.chosen.files.items():
-        (partial / lab / name).write_bytes(content)
-    partial.rename(folder)
-
-
-def _write_changed(path: Path, data: dict[str, Any]) -> None:
-    as_read = json.loads(json.dumps(data))  # with lists for tuples
-    if read_json(path) != as_read:
-        write_json(path, as_read)
+    unfinished = folder.with_name(f"{PARTIAL}{folder.name}-{os.getpid()}")
+    (unfinished / submission.lab).mkdir(parents=True)
+    for name, content in files.items():
+        (unfinished / submission.lab / name).write_bytes(content)
+    unfinished.rename(folder)

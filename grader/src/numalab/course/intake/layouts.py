@@ -161,11 +161,8 @@ def _canvas(entries: Sequence[Entry], context: CollectionContext) -> Layout | No
         return None
     delivered = []
     for (name, user), files in found.items():
-        is_anonymous = user.startswith("anon_")
-        person = Person(
-            clean_name(name or user.replace("_", " ")),
-            {"identifier" if is_anonymous else "id": user},
-        )
+        kind = "identifier" if user.startswith("anon_") else "id"
+        person = Person(clean_name(name or user.replace("_", " ")), {kind: user})
         taken = tuple(entry for _, entry in files.values())
         source = "_".join(part for part in (name, user) if part)
         delivered.append(StudentUpload(source, person, taken, tuple(notes[name, user])))

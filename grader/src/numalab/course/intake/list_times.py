@@ -9,7 +9,7 @@ language's.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -80,12 +80,21 @@ def _hour(hour: int, half: str | None) -> int | None:
     return hour % 12 + (12 if half == "pm" else 0)
 
 
-def _moment(date: tuple[int, int, int], hour: int, minute: int, second: int) -> datetime:
-    """Return the time of a date; 24:00 is the end of the day. Raises ValueError and
-    OverflowError."""
-    if (hour, minute, second) == (24, 0, 0):
-        return datetime(*date) + timedelta(days=1)
-    return datetime(*date, hour, minute, second)
+def _moment(
+    date: tuple[int, int, int], hour: int, clock: re.Match[str], days: Collection[int]
+) -> datetime | None:
+    """Return the time of a date (year, month, day); 24:00 is the end of the day. None if there is
+    no such time, or `days` of the week are given and the date is none of them."""
+    minute, second = int(clock[2]), int(clock[3] or 0)
+    try:
+        midnight = datetime(*date)
+        if (hour, minute, second) == (24, 0, 0):
+            found = midnight + timedelta(days=1)
+        else:
+            found = midnight.replace(hour=hour, minute=minute, second=second)
+    except (ValueError, OverflowError):
+        return None
+    return found if not days or midnight.weekday() in days else None
 
 
 def _parse_units(
@@ -101,11 +110,7 @@ def _parse_units(
     if not is_known or len(halves) > 1 or text[clock.end() :].strip(" ,") or hour is None:
         return None
     year, month, day = (int(number) for number in date.groups())
-    try:
-        found = _moment((year, month, day), hour, int(clock[2]), int(clock[3] or 0))
-        return found if not days or datetime(year, month, day).weekday() in days else None
-    except (ValueError, OverflowError):
-        return None
+    return _moment((year, month, day), hour, clock, days)
 
 
 def parse_time(text: str, locale: str) -> datetime | None:
@@ -140,15 +145,10 @@ def parse_time(text: str, locale: str) -> datetime | None:
     if len(numbers) != 2 or not months or hour is None:
         return None
     day, year = sorted(numbers)
-    for month in sorted(months):
-        try:
-            midnight = datetime(year, month, day)
-            found = _moment((year, month, day), hour, int(clock[2]), int(clock[3] or 0))
-        except (ValueError, OverflowError):
-            continue
-        if year >= 1000 and (not days or midnight.weekday() in days):
-            return found
-    return None
+    if year < 1000:
+        return None
+    times = (_moment((year, month, day), hour, clock, days) for month in sorted(months))
+    return next((time for time in times if time is not None), None)
 
 
 def _locales(preferred: Iterable[str]) -> Iterator[str]:

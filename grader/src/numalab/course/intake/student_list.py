@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -52,15 +52,6 @@ _MAX_SHOWN = 200  # characters of a line that is not understood
 _KEYS = ("id", "login", "email", "idnumber", "identifier")
 _NO_TIME = ("", "-")
 _MAX_INSPECTED_ROWS = 200  # rows by which columns are recognized
-
-
-@dataclass(frozen=True)
-class ListedStudent:
-    """A student in the list. handed_in_at: None if the list does not say, or its time is not
-    understood; it has a zone only if the list names one."""
-
-    person: Person
-    handed_in_at: datetime | None = None
 
 
 def parse_column_options(given: Sequence[str]) -> dict[str, str]:
@@ -133,7 +124,7 @@ def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
 
 def read_student_list(
     path: Path, named: Mapping[str, str] | None = None
-) -> tuple[tuple[ListedStudent, ...], tuple[str, ...]]:
+) -> tuple[tuple[Person, ...], tuple[str, ...]]:
     """Return the students of a list, and remarks on what is left out or not understood.
 
     Args:
@@ -160,7 +151,7 @@ def read_student_list(
     is_gitlab = "username" in titles and ({"max role", "role type"} & set(titles) != set())
     # In these systems clones are named by logins, and so ids are logins.
     by_login = is_gitlab or is_classroom or {"github_id", "submission_tag"} & set(titles) != set()
-    listed: list[ListedStudent] = []
+    listed: list[Person] = []
     times: list[str] = []
     owners: dict[str, None] = {}
     for number, row in rows:
@@ -179,10 +170,9 @@ def read_student_list(
             owners[values.get("login", "")] = None
             continue
         one = _listed(values, f"{where}, line {number}", is_canvas)
-        if one is not None and by_login and not one.person.preferred_id:
-            login = one.person.external.get("login", "")
-            one = replace(one, person=replace(one.person, preferred_id=login))
         if one is not None:
+            if by_login and not one.preferred_id:
+                one = replace(one, preferred_id=one.external.get("login", ""))
             listed.append(one)
             times.append("" if one.handed_in_at else values.get("moodle_time", ""))
     remarks = []
@@ -194,8 +184,8 @@ def read_student_list(
 
 
 def _add_times(
-    listed: list[ListedStudent], times: Sequence[str], moodle: Header
-) -> tuple[list[ListedStudent], tuple[str, ...]]:
+    listed: list[Person], times: Sequence[str], moodle: Header
+) -> tuple[list[Person], tuple[str, ...]]:
     """Add the times of Moodle's column to the list, and return it; and one text on times that are
     not understood, if there are any. times: the column's text for each student."""
     given = [index for index, text in enumerate(times) if text not in _NO_TIME]
@@ -216,17 +206,17 @@ def _add_times(
     )
 
 
-def _once(listed: Sequence[ListedStudent]) -> tuple[ListedStudent, ...]:
+def _once(listed: Sequence[Person]) -> tuple[Person, ...]:
     """Keep the first line of each login, since some lists have one for each submission or
     membership, and all lines without a login."""
-    found: dict[object, ListedStudent] = {}
+    found: dict[object, Person] = {}
     for number, line in enumerate(listed):
-        login = line.person.external.get("login")
+        login = line.external.get("login")
         found.setdefault(folded(login) if login else number, line)
     return tuple(found.values())
 
 
-def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> ListedStudent | None:
+def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> Person | None:
     external = {key: visible(values[key]) for key in _KEYS if values.get(key)}
     name = values.get("name") or f"{values.get('first', '')} {values.get('last', '')}"
     last, comma, first = name.partition(",")
@@ -234,7 +224,7 @@ def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> ListedStu
     if not name:
         return None
     preferred = "" if is_canvas else values.get("id", "")
-    return ListedStudent(Person(name, external, preferred), _time(values, where))
+    return Person(name, external, preferred, _time(values, where))
 
 
 def _time(values: Mapping[str, str], where: str) -> datetime | None:
@@ -263,16 +253,12 @@ def _names(listed: Person, use_keys: bool) -> set[str]:
     return {letters(folded(name)) for name in (listed.name, f"{last} {first}", *keys)}
 
 
-def match_students(
-    people: Sequence[Person], listed: Sequence[ListedStudent]
-) -> tuple[ListedStudent | None, ...]:
+def match_students(people: Sequence[Person], listed: Sequence[Person]) -> tuple[Person | None, ...]:
     """Return the line of the list for each person of a collection; None if none fits, or several
     do. Keys decide before names; a key that several lines have decides nothing."""
-    with_key = Counter(key for line in listed for key in keys_of(line.person.external))
-    by_key = {
-        key: line for line in listed for key in keys_of(line.person.external) if with_key[key] == 1
-    }
-    found: list[ListedStudent | None] = []
+    with_key = Counter(key for line in listed for key in keys_of(line.external))
+    by_key = {key: line for line in listed for key in keys_of(line.external) if with_key[key] == 1}
+    found: list[Person | None] = []
     for person in people:
         hits = {id(by_key[k]): by_key[k] for k in keys_of(person.external) if k in by_key}
         found.append(next(iter(hits.values())) if len(hits) == 1 else None)
@@ -281,9 +267,9 @@ def match_students(
     # nothing.
     decides = {kind for p in people for kind, v in keys_of(p.external) if (kind, v) in by_key}
     with_keys = not any(person.external for person in people)
-    by_name: dict[str, list[ListedStudent]] = {}
+    by_name: dict[str, list[Person]] = {}
     for line in listed:
-        for name in _names(line.person, with_keys) if id(line) not in taken else ():
+        for name in _names(line, with_keys) if id(line) not in taken else ():
             by_name.setdefault(name, []).append(line)
     for index, person in enumerate(people):
         if found[index] is not None:
@@ -291,17 +277,18 @@ def match_students(
         fitting = [
             line
             for line in by_name.get(letters(folded(person.name)), ())
-            if not any(k in line.person.external and k in person.external for k in decides)
+            if not any(k in line.external and k in person.external for k in decides)
         ]
         found[index] = fitting[0] if len(fitting) == 1 else None
     return tuple(found)
 
 
-def merge_listed(person: Person, listed: ListedStudent | None) -> Person:
+def merge_listed(person: Person, listed: Person | None) -> Person:
     """Return the person under the list's name, with the keys of both, of which the person's come
     first; without a line the person as it is."""
     if listed is None:
         return person
-    external = {**listed.person.external, **person.external}
-    preferred = listed.person.preferred_id or person.preferred_id
-    return replace(listed.person, external=external, preferred_id=preferred)
+    external = {**listed.external, **person.external}
+    return replace(
+        listed, external=external, preferred_id=listed.preferred_id or person.preferred_id
+    )

@@ -7,16 +7,17 @@ becomes a problem, which a list of the class (--students) resolves.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from numalab.course.intake.trees import folded, nfc
-from numalab.course.records import Student
+from numalab.course.records import Json, Student
 from numalab.errors import UserError
 from numalab.files import read_json, write_json
 from numalab.untrusted.visible import visible
@@ -40,12 +41,18 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Person:
-    """A student as a collection or a list names them. preferred_id: from the instructor's list, or
-    the system's login; empty: there is none."""
+    """A student as a collection or a list names them.
+
+    Attributes:
+        preferred_id: from the instructor's list, or the system's login; empty: there is none.
+        handed_in_at: the time of handing in, by a list; None if it does not say, or its time is not
+            understood; it has a zone only if the list names one.
+    """
 
     name: str
     external: Mapping[str, str]
     preferred_id: str = ""
+    handed_in_at: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -320,15 +327,12 @@ def read_known(path: Path) -> tuple[KnownStudent, ...]:
 
 def write_known(path: Path, known: Sequence[KnownStudent]) -> None:
     """Write the course's students unless the file has them. Raises OSError."""
-    students: list[dict[str, Any]] = [
-        {
-            "id": student.student.id,
-            "name": student.student.name,
-            "external": dict(student.student.external),
-            "keys": sorted(map(list, student.keys)),
-        }
-        for student in known
-    ]
-    data = {"schema": SCHEMA, "students": students}
-    if read_json(path) != data:
-        write_json(path, data)
+    students = [asdict(one.student) | {"keys": sorted(map(list, one.keys))} for one in known]
+    write_changed(path, {"schema": SCHEMA, "students": students})
+
+
+def write_changed(path: Path, data: Json) -> None:
+    """Write a JSON file unless it has the data. Raises OSError."""
+    as_read = json.loads(json.dumps(data))  # with lists for tuples
+    if read_json(path) != as_read:
+        write_json(path, as_read)

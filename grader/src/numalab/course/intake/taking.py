@@ -15,12 +15,7 @@ from numalab.course.intake.trees import Entry, Refused, folded, read_limited
 from numalab.grading import explanation
 from numalab.grading.variant_installations import TICKET
 from numalab.labs.declaration import FILE_BYTES, KERNEL_FILES, Lab
-from numalab.labs.kernel_names import (
-    is_copy_name,
-    is_probably_kernel,
-    meant_by,
-    not_graded_words,
-)
+from numalab.labs.kernel_names import is_copy_name, is_probably_kernel, meant_by, not_graded_words
 from numalab.untrusted.text_kinds import kind_of_text
 from numalab.untrusted.visible import shown
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from pathlib import Path
 
 from numalab.course.intake.students import Person
@@ -25,7 +24,6 @@ class StudentUpload:
         entries: the entries, with the paths by which files are chosen.
         notes: sentences for the student.
         repository: path of a clone's .git; None if it is no clone.
-        handed_in_at: the time in the list of the class, maybe without a zone; None: there is none.
         is_missing: the student is only in a list, and has no entries.
     """
 
@@ -34,7 +32,6 @@ class StudentUpload:
     entries: tuple[Entry, ...]
     notes: tuple[str, ...] = ()
     repository: Path | None = None
-    handed_in_at: datetime | None = None
     is_missing: bool = False
 
 

@@ -9,31 +9,20 @@ from __future__ import annotations
 
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
+from numalab.course.gradebook.gradebook import Gradebook
 from numalab.course.gradebook.undecided_points import is_worth_regrading
 from numalab.course.jobs import runs
-from numalab.course.jobs.engine import ChunkState, Engine, States
+from numalab.course.jobs.engine import ChunkState, Engine, States, count_phases
 from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask, SlurmOptions
 from numalab.course.locks import hold_lock
-from numalab.course.records import Attempt, AttemptState, GradingTarget, Submission
+from numalab.course.records import Attempt, GradingTarget, Submission
 from numalab.errors import UserError, reason_of
-
-
-class AttemptStore(Protocol):
-    """What a dispatcher needs of the gradebook."""
-
-    def add_attempts(self, attempts: Iterable[Attempt]) -> int: ...
-
-    def states(self) -> Mapping[tuple[GradingTarget, int], AttemptState]: ...
-
-    def undecided_attempts(self) -> Collection[tuple[GradingTarget, int]]: ...
 
 
 @dataclass(frozen=True)
@@ -112,23 +101,22 @@ class BatchStatus:
         return "; ".join(parts) + (f" ({self.note})" if self.note else "")
 
 
-@contextmanager
-def course_lock(course: CourseFolder) -> Iterator[None]:
-    """Keep out other commands that change the same course, until the context ends. Raises
-    LockedError if there is one, UserError if the folder can't be made or written, and OSError."""
-
-    def busy(holder: str) -> str:
-        return (
-            f"this course is being graded by {holder}. `./numalab batch status {course.root}` "
-            "shows how far it is."
-        )
-
+def course_lock(course: CourseFolder) -> AbstractContextManager[None]:
+    """Make the course's folder if it is missing, and return a context that keeps out other commands
+    that change the course. Raises UserError if the folder can't be made; the context raises
+    LockedError if there is such a command, UserError if the folder can't be written, and OSError.
+    """
     try:
         course.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"can't make {course.root}: {reason_of(error)}") from error
-    with hold_lock(course.lock, busy):
-        yield
+    return hold_lock(
+        course.lock,
+        lambda holder: (
+            f"this course is being graded by {holder}. `./numalab batch status {course.root}` "
+            "shows how far it is."
+        ),
+    )
 
 
 # ---- what is missing -----------------------------------------------------------------
@@ -148,16 +136,10 @@ def requested_gradings(
     """Return the gradings of submissions. digest_of: returns numalab's digest for a lab's name."""
     return tuple(
         RequestedGrading(
-            GradingTarget(
-                submission.student.id,
-                submission.lab,
-                submission.digest,
-                digest_of(submission.lab),
-                effort,
-            ),
-            submission.languages,
+            GradingTarget(one.student.id, one.lab, one.digest, digest_of(one.lab), effort),
+            one.languages,
         )
-        for submission in submissions
+        for one in submissions
     )
 
 
@@ -188,7 +170,7 @@ class Dispatcher:
 
     course: CourseFolder
     engine: Engine
-    book: AttemptStore
+    book: Gradebook
     plan: RunPlan
     poll_rate: PollRate
     requested: frozenset[GradingTarget]
@@ -289,17 +271,17 @@ class Dispatcher:
         for key, tasks in list(self._left.items()):
             if not runs.is_cancelled(self.course, self._runs[key[0]]):
                 again += self._settle(key, tasks, states)
-        self._begun_again += len(again)
-        if again:
-            self.submit(again)
+        self._submit_again(again)
 
     def submit_later(self) -> None:
         """Submit once more the targets whose attempts came to nothing, all together, since each job
         builds numalab."""
         again, self._later = self._later, []
-        self._begun_again += len(again)
-        if again:
-            self.submit(again)
+        self._submit_again(again)
+
+    def _submit_again(self, tasks: Sequence[GradingTask]) -> None:
+        self._begun_again += len(tasks)
+        self.submit(tasks)
 
     def collect(self, next_only: bool = False) -> None:
         """Add complete attempts to the gradebook. The target of one that came to nothing is begun
@@ -363,9 +345,8 @@ class Dispatcher:
         run = self._runs[key[0]]
         if states is None:
             return []
-        state = states.get(run.id, {}).get(
-            key[1], ChunkState("over", "lost", "no job is known any more")
-        )
+        unknown = ChunkState("over", "lost", "no job is known any more")
+        state = states.get(run.id, {}).get(key[1], unknown)
         if state.phase != "over":
             self._quiet_since_s.pop(key, None)
             return []
@@ -447,21 +428,15 @@ class Dispatcher:
             states: the scheduler's answer, by run; None: there was none.
             was_polled: the scheduler was asked, so that None means that it did not answer.
         """
-        phases: Counter[str] = Counter()
-        notes: Counter[str] = Counter()
-        for run_id, number in self._left:
-            one = (states or {}).get(run_id, {}).get(number)
-            if one is not None:
-                phases[one.phase] += 1
-                notes[one.why if one.phase == "waiting" else ""] += 1
-        notes.pop("", None)
-        note = ", ".join(word for word, _ in notes.most_common(2))
+        known = states or {}
+        phases, notes = count_phases(known.get(run, {}).get(chunk) for run, chunk in self._left)
+        note = ", ".join(notes)
         if self._left and states is None and was_polled:
             note = "the scheduler does not answer just now"
-        return BatchStatus(
-            len(self.requested), len(self.graded & self.requested), len(self.failed.keys() &
-            self.requested), self._begun_again, phases["running"], phases["waiting"], note,
-        )  # fmt: skip
+        total, graded = len(self.requested), len(self.graded & self.requested)
+        failed = len(self.failed.keys() & self.requested)
+        running, pending = phases["running"], phases["waiting"]
+        return BatchStatus(total, graded, failed, self._begun_again, running, pending, note)
 
     def collect_last(self) -> None:
         """Collect as `collect` does, and begin nothing again: what came to nothing has failed."""

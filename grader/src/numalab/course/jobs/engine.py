@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -29,13 +30,19 @@ class ChunkState:
 States = Mapping[int, ChunkState]  # by the chunk's number
 
 
+def count_phases(states: Iterable[ChunkState | None]) -> tuple[Counter[str], list[str]]:
+    """Return numbers of jobs by phase, and the two most frequent reasons for which jobs wait, the
+    most frequent first. None: a job of which nothing is known."""
+    known = [state for state in states if state is not None]
+    reasons = Counter(state.why for state in known if state.phase == "waiting" and state.why)
+    return Counter(state.phase for state in known), [why for why, _ in reasons.most_common(2)]
+
+
 class Engine(Protocol):
     """What runs jobs. Any method may raise NumalabError if Slurm is missing or gives no answer, and
     OSError if the course's folder can't be written."""
 
-    @property
-    def name(self) -> runs.EngineName:
-        """The engine's name in a run's record."""
+    name: runs.EngineName  # in a run's record
 
     def submit(self, run: BatchRun) -> None:
         """Start a run whose run.json is written. Raises UserError if it is refused."""

@@ -8,6 +8,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
@@ -72,21 +73,21 @@ class Local:
 
     def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
         self._start()
-        return {run.id: self._states(run) for run in polled}
+        return {
+            run.id: {number: self._state(run.id, number) for number in range(len(run.chunks))}
+            for run in polled
+        }
 
-    def _states(self, run: BatchRun) -> States:
-        found: dict[int, ChunkState] = {}
-        for number in range(len(run.chunks)):
-            key = (run.id, number)
-            if key in self._working:
-                found[number] = ChunkState("running")
-            elif key in self._ended:
-                log = self.course.run(run.id) / "logs" / f"{number}.txt"
-                why = f"the process ended with code {self._ended[key]}; {log} tells why"
-                found[number] = ChunkState("over", "lost", why)
-            else:
-                found[number] = ChunkState("waiting")
-        return found
+    def _state(self, run_id: str, number: int) -> ChunkState:
+        if (run_id, number) in self._working:
+            return ChunkState("running")
+        if (run_id, number) not in self._ended:
+            return ChunkState("waiting")
+        code, log = self._ended[run_id, number], self._log(run_id, number)
+        return ChunkState("over", "lost", f"the process ended with code {code}; {log} tells why")
+
+    def _log(self, run_id: str, number: int) -> Path:
+        return self.course.run(run_id) / "logs" / f"{number}.txt"
 
     def _start(self) -> None:
         for key, process in list(self._working.items()):
@@ -101,17 +102,14 @@ class Local:
                 self._working[run.id, number] = self._process(run, number)
 
     def _process(self, run: BatchRun, number: int) -> subprocess.Popen[bytes]:
-        log = self.course.run(run.id) / "logs" / f"{number}.txt"
-        turns = (
-            {turns_variable: str(self.course.run(run.id) / "turns")}
-            if self.max_concurrent > 1
-            else {}
-        )
-        with log.open("ab") as output:
+        environment = worker_environment(self.installation)
+        if self.max_concurrent > 1:
+            environment[turns_variable] = str(self.course.run(run.id) / "turns")
+        with self._log(run.id, number).open("ab") as output:
             return starting.start(
                 [*ENDS_WITH_PARENT, sys.executable, "-m", runs.JOB_MODULE, self.installation.preset,
                  str(self.course.root.absolute()), run.id, str(number)],
-                worker_environment(self.installation) | turns,
+                environment,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 start_new_session=True,  # Ctrl-C is for the command, which ends them
             )  # fmt: skip

@@ -15,6 +15,7 @@ from types import FrameType
 
 from numalab.course.course_folder import CourseFolder
 from numalab.course.jobs import runs
+from numalab.course.jobs.node_folders import ENDING
 from numalab.course.jobs.work import grade_chunk
 from numalab.errors import NumalabError, UserError, reason_of, wrapped
 from numalab.exit_codes import EXIT_INTERRUPTED, EXIT_NUMALAB, EXIT_PASSED
@@ -26,7 +27,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt for the first signal and ignore further ones, which would keep the
     process from ending its grading and removing its folder."""
     del number, frame
-    for ending in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for ending in ENDING:
         signal.signal(ending, signal.SIG_IGN)
     raise KeyboardInterrupt
 
@@ -48,20 +49,17 @@ def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> Non
 
 
 def main(arguments: Sequence[str]) -> int:
-    signal.signal(signal.SIGTERM, _stop)
-    signal.signal(signal.SIGHUP, _stop)
-    signal.signal(signal.SIGINT, _stop)
+    for ending in ENDING:
+        signal.signal(ending, _stop)
     preset, course, run_id, chunk = arguments
     try:
         run_chunk(preset, CourseFolder(Path(course)), run_id, int(chunk))
     except KeyboardInterrupt:
         _say("interrupted")
         return EXIT_INTERRUPTED
-    except (UserError, NumalabError) as error:
-        print(wrapped(f"numalab: {error}"), file=sys.stderr)
-        return EXIT_NUMALAB
-    except OSError as error:
-        print(wrapped(f"numalab: {reason_of(error)}"), file=sys.stderr)
+    except (UserError, NumalabError, OSError) as error:
+        why = reason_of(error) if isinstance(error, OSError) else error
+        print(wrapped(f"numalab: {why}"), file=sys.stderr)
         return EXIT_NUMALAB
     return EXIT_PASSED
 

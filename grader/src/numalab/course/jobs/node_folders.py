@@ -18,7 +18,7 @@ FOLDER = "numalab-batch-"  # how the name of a job's folder begins
 _OWNED = "owned"  # the file in it that the job keeps locked as long as it lives
 _UNLOCKED = f"{_OWNED}.new"  # that file's name until it is locked
 _YOUNG_S = 60  # a younger folder without that file may be one that is just being made
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)  # signals by which a job is ended
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def node_folder() -> Iterator[Path]:
     """Yield a new folder for this job among this machine's temporary ones, and remove it
     afterwards, even if signals to end arrive while it is made or removed. Folders of killed jobs
     are removed, too, as far as possible. Raises UserError if it can't be made."""
-    heard = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         try:
             folder = Path(tempfile.mkdtemp(prefix=FOLDER))
@@ -47,7 +47,7 @@ def node_folder() -> Iterator[Path]:
                 signal.pthread_sigmask(signal.SIG_SETMASK, heard)
                 yield folder
         finally:
-            signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+            signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
             with suppress(OSError):  # then the next job tries
                 _remove(folder)
     finally:

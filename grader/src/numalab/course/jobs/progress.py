@@ -12,7 +12,7 @@ from numalab.course import attempts
 from numalab.course.course_folder import CourseFolder
 from numalab.course.gradebook.gradebook import use_gradebook
 from numalab.course.jobs import runs
-from numalab.course.jobs.engine import States
+from numalab.course.jobs.engine import States, count_phases
 from numalab.course.jobs.runs import BatchRun
 from numalab.course.records import AttemptState, GradingTarget
 from numalab.errors import NumalabError, UserError
@@ -68,30 +68,21 @@ def status_of(
         NumalabError: an attempt.json is damaged.
     """
     ended: Counter[str] = Counter()
-    jobs: Counter[str] = Counter()
-    notes: Counter[str] = Counter()
-    left = 0
+    unfinished: Counter[int] = Counter()  # attempts, by the number of the chunk
     for number, chunk in enumerate(run.chunks):
-        unfinished = 0
         for task in chunk:
             state = known.get((task.target, task.number))
             if state is None:
                 attempt = attempts.read_attempt(course.attempt(task.target, task.number))
                 state = attempt.state if attempt else None
             if state is None:
-                unfinished += 1
+                unfinished[number] += 1
             else:
                 ended[state] += 1
-        left += unfinished
-        seen = (states or {}).get(number)
-        if unfinished and seen is not None:
-            jobs[seen.phase] += 1
-            if seen.phase == "waiting" and seen.why:
-                notes[seen.why] += 1
-    return RunStatus(
-        run, runs.noted_job(course, run) or "", dict(ended), left, dict(jobs),
-        [word for word, _ in notes.most_common(2)], runs.is_over(course, run.id),
-    )  # fmt: skip
+    phases, notes = count_phases((states or {}).get(number) for number in unfinished)
+    job = runs.noted_job(course, run) or ""
+    left = unfinished.total()
+    return RunStatus(run, job, ended, left, phases, notes, runs.is_over(course, run.id))
 
 
 def class_text(course: CourseFolder) -> str:

@@ -12,14 +12,13 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.records import GradingTarget, parse_record, parse_target, target_json
+from numalab.course.records import GradingTarget, Json, parse_record, parse_target, target_json
 from numalab.errors import NumalabError
 from numalab.files import read_json, write_json
 
-Json = dict[str, Any]
 EngineName = Literal["slurm", "local"]
 SCHEMA = 1
 _CLEAN = "clean"  # the file next to over.json that says that partial folders are removed

@@ -134,9 +134,8 @@ def parse_state(state: str, reason: str = "") -> ChunkState:
         return ChunkState("running")
     if word == "FAILED" and "launch" in reason.lower():  # JobLaunchFailure
         return ChunkState("over", "node_failed", "the node could not start the job")
-    return _ENDED.get(
-        word, ChunkState("over", "lost", f"Slurm says {state or 'nothing'} of the job")
-    )
+    unknown = ChunkState("over", "lost", f"Slurm says {state or 'nothing'} of the job")
+    return _ENDED.get(word, unknown)
 
 
 def parse_indices(text: str) -> Iterator[int]:
@@ -179,12 +178,11 @@ def parse_sacct(text: str) -> Iterator[JobLine]:
         if len(fields) == 3:
             name, job_id, state = fields
             job, _, which = job_id.partition("_")
-            listed = [
-                JobLine(name, job, index, parse_state(state)) for index in parse_indices(which)
-            ]
-            found.append((not which.startswith("["), listed))
-    for _, listed in sorted(found, key=lambda one: one[0]):
-        yield from listed
+            for index in parse_indices(which):
+                task = JobLine(name, job, index, parse_state(state))
+                found.append((not which.startswith("["), task))
+    for _, task in sorted(found, key=lambda one: one[0]):
+        yield task
 
 
 def collect_states(polled: Iterable[BatchRun], listed: Iterable[JobLine]) -> dict[str, States]:
@@ -223,13 +221,13 @@ def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.Completed
 def parse_node_count(text: str, partition: str) -> int:
     """Parse the output of sinfo --noheader --format="%P|%D": the number of cluster nodes of the
     partition, or, if it is empty, of the default one, which has a star; 1 if it is not listed."""
-    found = [line.strip().split("|") for line in text.splitlines()]
-    return max(1, sum(
-        int(fields[1])
-        for fields in found
-        if len(fields) == 2 and fields[1].isdigit()
-        and (fields[0].rstrip("*") == partition if partition else fields[0].endswith("*"))
-    ))  # fmt: skip
+    total = 0
+    for line in text.splitlines():
+        name, _, count = line.strip().partition("|")
+        is_it = name.rstrip("*") == partition if partition else name.endswith("*")
+        if is_it and count.isdigit():
+            total += int(count)
+    return max(1, total)
 
 
 def node_count(partition: str) -> int:
@@ -275,11 +273,11 @@ class Slurm:
                     f"is {folder / 'job.sh'}."
                 )
             time.sleep(SUBMIT_PAUSE_S)
-            if self.was_submitted(run):
+            if self.take_up(run):
                 return
         raise NumalabError(NO_CONTROLLER)
 
-    def was_submitted(self, run: BatchRun) -> bool:
+    def take_up(self, run: BatchRun) -> bool:
         """Tell whether the job of a run was submitted. If its id is not noted, since the command
         was killed before, Slurm is asked, and the id that it names is noted. Raises NumalabError if
         Slurm is missing or does not answer, and OSError."""
@@ -295,9 +293,6 @@ class Slurm:
                 runs.note_job(self.course, run, min(jobs))
             return bool(jobs)
         raise NumalabError(NO_CONTROLLER)
-
-    def take_up(self, run: BatchRun) -> bool:
-        return self.was_submitted(run)
 
     def poll(self, polled: Sequence[BatchRun]) -> Mapping[str, States] | None:
         listed = self._listed(polled)

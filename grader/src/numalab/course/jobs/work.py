@@ -27,7 +27,6 @@ from numalab.course.jobs.local import ENDS_WITH_PARENT, worker_environment
 from numalab.course.jobs.node_folders import node_folder
 from numalab.course.jobs.runs import BatchRun, GradingOptions, GradingTask
 from numalab.course.records import QUICK, Attempt, AttemptState, GradingTarget, SandboxLevel
-from numalab.errors import NumalabError
 from numalab.exit_codes import EXIT_FAILED, EXIT_PASSED
 from numalab.files import read_json
 from numalab.grading.node_lock import NODE_LIMIT_S
@@ -38,7 +37,6 @@ from numalab.processes import starting
 from numalab.untrusted.tools import code_of
 from numalab.untrusted.visible import shortened, visible
 
-Json = dict[str, Any]
 LARGEST_OUTPUT_BYTES = 1 << 20  # of a grading's output, which is kept up to this length
 LEAVE_S = 20  # how long a grading that gets SIGTERM may take to end
 # What a student's report says of undecided times, in place of a command that students don't have.
@@ -259,10 +257,7 @@ def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
     for folder in course.comparable_attempts(target):
         attempt = attempts.read_attempt(folder) if (folder / EVIDENCE).is_dir() else None
         if attempt is not None:
-            try:
-                ended_at = datetime.fromisoformat(attempt.ended_at)
-            except ValueError as error:
-                raise NumalabError(f"{folder / attempts.FILE} is damaged: {error}") from error
+            ended_at = datetime.fromisoformat(attempt.ended_at)
             found.append((ended_at, int(folder.name), folder / EVIDENCE))
     return [folder for _, _, folder in sorted(found, reverse=True)]
 

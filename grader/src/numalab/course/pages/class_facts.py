@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from numalab.course.gradebook.node_types import node_type, node_types
-from numalab.course.gradebook.standing import Standing, StandingRow
+from numalab.course.gradebook.standing import Standing, StandingRow, rows_by_student
 from numalab.course.records import Attempt, AttemptState
 from numalab.judging.verdict import CriterionVerdict, Status, read_verdict
 from numalab.labs.declaration import Lab
@@ -161,21 +161,10 @@ class ClassFacts:
         ]
 
 
-def rows_by_student(rows: Iterable[StandingRow]) -> list[dict[str, StandingRow]]:
-    """Return each student's rows, by lab; students are ordered by name."""
-    found: dict[str, dict[str, StandingRow]] = {}
-    names: dict[str, tuple[str, str]] = {}
-    for row in rows:
-        found.setdefault(row.student.id, {})[row.lab] = row
-        names.setdefault(row.student.id, (row.student.name.casefold(), row.student.id))
-    return [found[id_] for id_ in sorted(found, key=names.__getitem__)]
-
-
-def attempts_of(row: StandingRow) -> Iterator[Attempt]:
-    """Yield a row's attempts, the one that counts first."""
-    if row.attempt is not None:
-        yield row.attempt
-    yield from row.others
+def ordered_by_name(rows: Iterable[StandingRow]) -> list[list[StandingRow]]:
+    """Return each student's rows; students are ordered by name."""
+    by_student = rows_by_student(rows).values()
+    return sorted(by_student, key=lambda of: (of[0].student.name.casefold(), of[0].student.id))
 
 
 def _value(same: Iterable[CriterionVerdict]) -> float | None:
@@ -230,11 +219,8 @@ def _nodes(attempts: Iterable[Attempt]) -> list[NodeGradings]:
         node.graded += 1
         for result in attempt.results:
             for criterion in result["criteria"]:
-                if criterion["kind"] == "timing" and criterion["status"] in (
-                    "pass",
-                    "fail",
-                    "inconclusive",
-                ):
+                is_timing = criterion["kind"] == "timing"
+                if is_timing and criterion["status"] in ("pass", "fail", "inconclusive"):
                     node.timed += 1
                     node.undecided += criterion["status"] == "inconclusive"
     return sorted(found.values(), key=lambda node: (-node.undecided_share, node.name))
@@ -260,9 +246,9 @@ def class_facts(standing: Standing, labs: Mapping[str, Lab]) -> ClassFacts:
     rows = list(standing.rows_with_variants)
     for row in rows:
         by_lab.setdefault(row.lab, []).append(row)
-    attempts = [attempt for row in rows for attempt in attempts_of(row)]
+    attempts = [attempt for row in rows for attempt in row.attempts]
     nodes = _nodes(attempts)
-    typed = ((row, node_types(attempts_of(row))) for row in rows if row.others)
+    typed = ((row, node_types(row.attempts)) for row in rows if row.others)
     return ClassFacts(
         labs=[_lab_facts(name, by_lab[name], labs.get(name)) for name in sorted(by_lab)],
         nodes=nodes,

@@ -8,7 +8,6 @@ import functools
 import hashlib
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -25,20 +24,14 @@ from numalab.course.pages.class_facts import (
     ClassFacts,
     CriterionFacts,
     LabFacts,
-    rows_by_student,
 )
 from numalab.course.pages.days import picture, progress, progress_words
-from numalab.course.pages.heat_map import (
-    heat_map,
-    lab_cells,
-    lab_link,
-    points_words,
-    student_link,
-)
+from numalab.course.pages.heat_map import heat_map, lab_cells, lab_link, student_lines, student_link
 from numalab.course.pages.histogram import histogram, values_words
 from numalab.course.pages.mistakes import Mistake, mistakes
 from numalab.course.pages.part_tables import PartSum, added_up, part_sums
 from numalab.course.pages.student_page import lab_title, moment
+from numalab.course.records import Json
 from numalab.course.similarity import EqualKernels
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import LANGUAGE_NAMES, Lab
@@ -62,96 +55,69 @@ STATUSES: tuple[Status, ...] = ("pass", "fail", "not_gradable", "inconclusive", 
 # ---- the class ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _GradeCell:
-    """A grade in the grid. kind: the cell's style; marks: letters next to the grade."""
-
-    kind: str
-    text: str
-    marks: str
+_GradeCell = tuple[str, str, str]  # in the grid: its style, its text, letters next to that
 
 
 def _cell(row: StandingRow | None) -> _GradeCell:
     if row is None or (not row.is_handed_in and row.points is None):
-        return (
-            _GradeCell("error", "#", "")
-            if row and row.is_not_taken
-            else _GradeCell("none", "-", "")
-        )
-    marks = "".join(
-        letter
-        for letter, holds in (
-            ("p", row.is_preliminary),
-            ("l", row.late_s > 0),
-            ("c", row.is_late_unknown),
-            ("s", row.override_reason),
-        )
-        if holds
-    )
+        is_refused = row is not None and row.is_not_taken
+        return ("error", "#", "") if is_refused else ("none", "-", "")
+    letters = {
+        "p": row.is_preliminary,
+        "l": row.late_s > 0,
+        "c": row.is_late_unknown,
+        "s": row.override_reason,
+    }
+    marks = "".join(letter for letter, holds in letters.items() if holds)
     if row.points is None:
-        return _GradeCell("error", "?", marks)
+        return "error", "?", marks
     kind = "pass" if row.points >= row.max_points else "fail" if row.points <= 0 else "part"
-    return _GradeCell(kind, f"{row.points:g}", marks)
+    return kind, f"{row.points:g}", marks
 
 
-@dataclass(frozen=True)
-class _LabLine:
-    title: str
-    link: str
-    handed_in: int
-    graded: int
-    median: str
-    preliminary: int
-    late: int
-    nobody: str
+def _nobody_passes(criteria: Iterable[CriterionFacts]) -> str:
+    """Return the names of the criteria that nobody passes, in words; empty if there are none."""
+    return words.listed([one.name for one in criteria if one.nobody_passes])
 
 
-def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> _LabLine:
+def _lab_line(lab: LabFacts, labs: Mapping[str, Lab]) -> Json:
     rows, shares = [seat.row for seat in lab.seats], lab.shares
-    nobody = [criterion.name for criterion in lab.criteria if criterion.nobody_passes]
-    return _LabLine(
-        lab_title(lab.name, labs),
-        lab_link(lab.name),
-        sum(row.is_handed_in for row in rows),
-        len(shares),
-        words.percent(statistics.median(shares)) if shares else "-",
-        sum(row.is_preliminary for row in rows),
-        sum(row.late_s > 0 for row in rows),
-        words.listed(nobody) if nobody else "-",
-    )
+    return {
+        "title": lab_title(lab.name, labs),
+        "link": lab_link(lab.name),
+        "handed_in": sum(row.is_handed_in for row in rows),
+        "graded": len(shares),
+        "median": words.percent(statistics.median(shares)) if shares else "-",
+        "preliminary": sum(row.is_preliminary for row in rows),
+        "late": sum(row.late_s > 0 for row in rows),
+        "nobody": _nobody_passes(lab.criteria) or "-",
+    }
 
 
-def _needs(facts: ClassFacts, standing: Standing) -> Iterator[tuple[str, str]]:
-    """Yield what needs an instructor's attention: a sentence, and the anchor of the section on
+def _needs(facts: ClassFacts, standing: Standing) -> list[tuple[str, str]]:
+    """Return what needs an instructor's attention: a sentence, and the anchor of the section on
     it."""
-    if facts.ungraded_rows:
-        yield (
-            f"{words.count(len(facts.ungraded_rows), 'submission')} without a grade.",
-            "waiting",
-        )
-    if facts.undecided_rows:
-        grades = words.count(len(facts.undecided_rows), "grade")
-        yield f"{grades} with points that are still open.", "open"
-    if standing.problems:
-        yield (
-            f"{words.count(len(standing.problems), 'problem')} in what was delivered.",
-            "problems",
-        )
-    nobody = [criterion.name for criterion in facts.criteria if criterion.nobody_passes]
-    if nobody:
-        yield f"Nobody passes {words.listed(nobody)}.", "criteria"
-    if facts.noisy:
-        told = words.listed([node.name or "a node without a name" for node in facts.noisy])
-        yield f"Times are noisy on {told}.", "nodes"
-    if facts.mixed:
-        gradings = words.count(len(facts.mixed), "submission")
-        yield f"{gradings} graded on different types of node.", "mixed"
-    if facts.unsandboxed:
-        gradings = words.count(facts.unsandboxed, "grading")
-        yield f"{gradings} ran without a sandbox.", "ended"
+    count = words.count
+    ungraded, undecided = len(facts.ungraded_rows), len(facts.undecided_rows)
+    problems, mixed = len(standing.problems), len(facts.mixed)
+    nobody = _nobody_passes(facts.criteria)
+    noisy = words.listed([node.name or "a node without a name" for node in facts.noisy])
     quick = sum(row.is_quick and not row.is_part for row in facts.rows)
-    if quick:
-        yield f"{words.count(quick, 'grade')} with --quick: {QUICK_RISK}.", "grid"
+    every = (
+        (ungraded, f"{count(ungraded, 'submission')} without a grade.", "waiting"),
+        (undecided, f"{count(undecided, 'grade')} with points that are still open.", "open"),
+        (problems, f"{count(problems, 'problem')} in what was delivered.", "problems"),
+        (nobody, f"Nobody passes {nobody}.", "criteria"),
+        (noisy, f"Times are noisy on {noisy}.", "nodes"),
+        (mixed, f"{count(mixed, 'submission')} graded on different types of node.", "mixed"),
+        (
+            facts.unsandboxed,
+            f"{count(facts.unsandboxed, 'grading')} ran without a sandbox.",
+            "ended",
+        ),
+        (quick, f"{count(quick, 'grade')} with --quick: {QUICK_RISK}.", "grid"),
+    )
+    return [(sentence, anchor) for is_there, sentence, anchor in every if is_there]
 
 
 def _facts(standing: Standing, facts: ClassFacts) -> list[tuple[str, str]]:
@@ -189,17 +155,6 @@ def _mistakes(
         yield one, lab_title(lab, labs), lab_link(lab), told
 
 
-def _parts(
-    standing: Standing,
-) -> Iterator[tuple[StandingRow, str, str, list[PartSum | None]]]:
-    """Yield for each student one row, a link to the student's page, the sum of points, and what
-    each part gives over all labs. Nothing if grades have no parts."""
-    for of in rows_by_student(standing.rows) if standing.parts else ():
-        rows = list(of.values())
-        cells = part_sums(added_up(rows), standing.parts)
-        yield rows[0], student_link(rows[0]), points_words(rows), cells
-
-
 def _alike(
     standing: Standing, labs: Mapping[str, Lab], alike: Iterable[EqualKernels]
 ) -> Iterator[tuple[list[tuple[str, str]], str, list[str]]]:
@@ -219,13 +174,14 @@ def _alike(
         yield students, words.first_upper(how), places
 
 
-def _grid(
-    standing: Standing, labs: Sequence[str]
-) -> Iterator[tuple[StandingRow, list[_GradeCell], str]]:
-    """Yield for each student one row, the cells of the labs, and the sum of points."""
-    for of in rows_by_student(standing.rows):
-        rows = list(of.values())
-        yield rows[0], [_cell(of.get(lab)) for lab in labs], points_words(rows)
+def _grade_cells(rows: Iterable[StandingRow], labs: Sequence[str]) -> list[_GradeCell]:
+    """Return the cells of the labs in the grid, by one student's rows."""
+    by_lab = {row.lab: row for row in rows}
+    return [_cell(by_lab.get(lab)) for lab in labs]
+
+
+def _undecided_words(row: StandingRow) -> str:
+    return f"{round(row.undecided_points, 2):g} of {row.max_points:g}"
 
 
 def class_page(
@@ -236,115 +192,99 @@ def class_page(
 ) -> str:
     """Return the class's page as HTML. Whatever comes from a student is text in it, never
     markup."""
+
+    def line(row: StandingRow, *cells: str) -> tuple[StandingRow | str, ...]:
+        return row, student_link(row), lab_title(row.lab, labs), *cells
+
     days = progress(standing)
+    map_labs, map_lines = heat_map(facts, labs)
     most: dict[str, float] = {}  # a variant that is a part is in its lab's points
     for row in standing.rows:
         most[row.lab] = max(row.max_points, most.get(row.lab, 0.0))
     own = sorted(most)
-    return (
-        environment()
-        .get_template("class.html")
-        .render(
-            title=standing.title or "The class",
-            made_at=moment(standing.made_at),
-            needs=list(_needs(facts, standing)),
-            figures=_facts(standing, facts),
-            labs=[_lab_line(lab, labs) for lab in facts.labs],
-            map=heat_map(facts, labs),
-            words=STATUS_WORDS,
-            mistakes=list(_mistakes(facts, labs)),
-            nobody=_criteria((one for one in facts.criteria if one.nobody_passes), labs),
-            undecided=_criteria((one for one in facts.criteria if not one.decided), labs),
-            days=days,
-            progress_words=progress_words(days) if days else "",
-            days_picture=picture(days, "days") if days else "",
-            part_names=standing.parts,
-            parts=list(_parts(standing)),
-            alike=list(_alike(standing, labs, alike)),
-            nodes=facts.nodes,
-            noisy=[node.name for node in facts.noisy],
-            noise_rule=(
-                f"A node is noisy where {LEAST_TIMED} or more criteria of time were looked at, "
-                f"{words.percent(NOISY_SHARE)} or more of them stayed open, and that is "
-                f"{NOISY_TIMES:g} times the share on the other nodes or more."
-            ),
-            types=facts.types,
-            mixed=[
-                (row, student_link(row), lab_title(row.lab, labs), words.listed(types))
-                for row, types in facts.mixed
-            ],
-            ended=[
-                (STATE_WORDS[state], many)
-                for state, many in facts.ended.items()
-                if state != "graded"
-            ],
-            unsandboxed=facts.unsandboxed,
-            waiting=[
-                (row, student_link(row), lab_title(row.lab, labs), " ".join(row.notes))
-                for row in facts.ungraded_rows
-            ],
-            left_open=[
-                (
-                    row,
-                    student_link(row),
-                    lab_title(row.lab, labs),
-                    criteria_text(row.undecided),
-                    f"{round(row.undecided_points, 2):g} of {row.max_points:g}",
-                )
-                for row in facts.undecided_rows
-            ],
-            problems=standing.problems,
-            heads_of_grid=[(lab_link(lab), lab_title(lab, labs), f"{most[lab]:g}") for lab in own],
-            grid=[
-                (row, student_link(row), cells, total) for row, cells, total in _grid(standing, own)
-            ],
-            percent=words.percent,
-            state_words=STATE_WORDS,
-            script=script(),
-            script_digest=digest_of(script()),
-        )
+    weighed = standing.rows if standing.parts else ()
+    template = environment().get_template("class.html")
+    return template.render(
+        title=standing.title or "The class",
+        made_at=moment(standing.made_at),
+        needs=_needs(facts, standing),
+        figures=_facts(standing, facts),
+        labs=[_lab_line(lab, labs) for lab in facts.labs],
+        map_labs=map_labs,
+        map_lines=map_lines,
+        words=STATUS_WORDS,
+        mistakes=list(_mistakes(facts, labs)),
+        nobody=_criteria((one for one in facts.criteria if one.nobody_passes), labs),
+        undecided=_criteria((one for one in facts.criteria if not one.decided), labs),
+        days=days,
+        progress_words=progress_words(days) if days else "",
+        days_picture=picture(days, "days") if days else "",
+        part_names=standing.parts,
+        parts=student_lines(weighed, lambda rows: part_sums(added_up(rows), standing.parts)),
+        alike=list(_alike(standing, labs, alike)),
+        nodes=facts.nodes,
+        noisy=[node.name for node in facts.noisy],
+        noise_rule=(
+            f"A node is noisy where {LEAST_TIMED} or more criteria of time were looked at, "
+            f"{words.percent(NOISY_SHARE)} or more of them stayed open, and that is "
+            f"{NOISY_TIMES:g} times the share on the other nodes or more."
+        ),
+        types=facts.types,
+        mixed=[line(row, words.listed(types)) for row, types in facts.mixed],
+        ended=[
+            (STATE_WORDS[state], many) for state, many in facts.ended.items() if state != "graded"
+        ],
+        unsandboxed=facts.unsandboxed,
+        waiting=[line(row, " ".join(row.notes)) for row in facts.ungraded_rows],
+        left_open=[
+            line(row, criteria_text(row.undecided), _undecided_words(row))
+            for row in facts.undecided_rows
+        ],
+        problems=standing.problems,
+        heads_of_grid=[(lab_link(lab), lab_title(lab, labs), f"{most[lab]:g}") for lab in own],
+        grid=student_lines(standing.rows, lambda rows: _grade_cells(rows, own)),
+        percent=words.percent,
+        state_words=STATE_WORDS,
+        script=script(),
+        script_digest=digest_of(script()),
     )
 
 
 # ---- one lab -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _CriterionPart:
-    """A criterion on a lab's page.
-
-    Attributes:
-        points: the points that it can give.
-        counts: each status with its number of students, in order.
-        picture: the distribution of the values; empty if they are all equal, or there are none.
-        values: the distribution in words; empty if there are no values.
-        bound_text: the criterion's bound; empty if it has none.
-    """
-
-    name: str
-    points: int
-    counts: Sequence[tuple[Status, int]]
-    picture: Markup
-    values: str
-    bound_text: str
+def _spread(
+    values: Sequence[float], unit: str, bound: float | None, name: str, title: str
+) -> tuple[str, Markup]:
+    """Return the distribution of values in words, empty if there are none, and as a picture, empty
+    also if they are all equal. The other arguments are those of values_words and histogram."""
+    if not values:
+        return "", Markup()
+    is_drawn = min(values) < max(values)
+    picture = histogram(values, bound, name, title) if is_drawn else Markup()
+    return values_words(values, unit), picture
 
 
-def _criterion_part(criterion: CriterionFacts, number: int) -> _CriterionPart:
-    bound = criterion.lower_bound if criterion.lower_bound is not None else criterion.upper_bound
-    asked = ""
-    if criterion.lower_bound is not None:
-        asked = f"Asked for: {criterion.lower_bound:g} or more."
+def _criterion_part(criterion: CriterionFacts, number: int) -> Json:
+    """Return a criterion on a lab's page: among others each status with its number of students, in
+    order, and the criterion's bound, empty if it has none."""
+    bound, asked = criterion.lower_bound, ""
+    if bound is not None:
+        asked = f"Asked for: {bound:g} or more."
     elif criterion.upper_bound is not None:
-        asked = f"Asked for: {criterion.upper_bound:g} or less."
-    picture, words = Markup(), ""
-    if criterion.values:
-        words = values_words(criterion.values, criterion.unit)
-        if min(criterion.values) < max(criterion.values):  # of one value there is nothing to draw
-            picture = histogram(
-                criterion.values, bound, f"values{number}", f"Values of {criterion.name}"
-            )
-    counts = [(status, criterion.counts[status]) for status in STATUSES]
-    return _CriterionPart(criterion.name, criterion.max_points, counts, picture, words, asked)
+        bound = criterion.upper_bound
+        asked = f"Asked for: {bound:g} or less."
+    spread, picture = _spread(
+        criterion.values, criterion.unit, bound, f"values{number}", f"Values of {criterion.name}"
+    )
+    return {
+        "name": criterion.name,
+        "points": criterion.max_points,
+        "counts": [(status, criterion.counts[status]) for status in STATUSES],
+        "picture": picture,
+        "spread": spread,
+        "bound_text": asked,
+    }
 
 
 def _cells(
@@ -366,25 +306,21 @@ def lab_page(standing: Standing, lab: LabFacts, labs: Mapping[str, Lab]) -> str:
     title, shares = lab_title(lab.name, labs), lab.shares
     has = {part.name for seat in lab.seats for part in seat.row.parts}
     part_names = [name for name in standing.parts if name in has]
-    return (
-        environment()
-        .get_template("class_lab.html")
-        .render(
-            title=f"{title}: {standing.title or 'the class'}",
-            made_at=moment(standing.made_at),
-            students=len(lab.seats),
-            handed_in=sum(seat.row.is_handed_in for seat in lab.seats),
-            most=f"{max((seat.row.max_points for seat in lab.seats), default=0.0):g}",
-            graded=len(shares),
-            shares=values_words(shares, "") if shares else "",
-            grades=histogram(shares, None, "grades", "Grades as shares of the lab's points")
-            if shares and min(shares) < max(shares)
-            else Markup(),
-            criteria=[_criterion_part(one, number) for number, one in enumerate(lab.criteria)],
-            words=STATUS_WORDS,
-            part_names=part_names,
-            lines=list(_cells(lab, part_names)),
-            script=script(),
-            script_digest=digest_of(script()),
-        )
+    spread, grades = _spread(shares, "", None, "grades", "Grades as shares of the lab's points")
+    template = environment().get_template("class_lab.html")
+    return template.render(
+        title=f"{title}: {standing.title or 'the class'}",
+        made_at=moment(standing.made_at),
+        students=len(lab.seats),
+        handed_in=sum(seat.row.is_handed_in for seat in lab.seats),
+        most=f"{max((seat.row.max_points for seat in lab.seats), default=0.0):g}",
+        graded=len(shares),
+        shares=spread,
+        grades=grades,
+        criteria=[_criterion_part(one, number) for number, one in enumerate(lab.criteria)],
+        words=STATUS_WORDS,
+        part_names=part_names,
+        lines=list(_cells(lab, part_names)),
+        script=script(),
+        script_digest=digest_of(script()),
     )

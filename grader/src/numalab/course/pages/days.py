@@ -11,10 +11,8 @@ from datetime import date, datetime, timedelta
 from markupsafe import Markup
 
 from numalab import words
-from numalab.course.gradebook.standing import Standing, StandingRow
-from numalab.course.gradebook.undecided_points import earnable_points
-from numalab.course.pages.class_facts import attempts_of
-from numalab.course.records import Attempt
+from numalab.course.gradebook.standing import Standing, StandingRow, points_share
+from numalab.course.pages.histogram import TEXT
 
 MOST_BARS = 60  # of a picture; with more days, a bar stands for several of them
 # px: the picture's width, a panel's height, the margins left and right, and the heights of the gap
@@ -49,22 +47,12 @@ class Days:
 def _hand_in_times(standing: Standing) -> dict[tuple[str, str, str], datetime]:
     """Return the times of hand-ins, by student, lab and digest. A hand-in of which only gradings
     are known has the time at which one of them began."""
-    found = {(one.student_id, one.lab, one.digest): one.handed_in_at for one in standing.handed_in}
+    found = dict(standing.handed_in)
     for row in standing.rows_with_variants:
-        for attempt in attempts_of(row):
+        for attempt in row.attempts:
             begun = datetime.fromisoformat(attempt.started_at)
             found.setdefault(attempt.target.files, begun)
     return found
-
-
-def _share(attempt: Attempt) -> float:
-    """Return the points over those that can be earned, in the better language; 0 if none can."""
-    shares = [
-        result["points"] / earnable_points(result)
-        for result in attempt.results
-        if earnable_points(result)
-    ]
-    return max(shares, default=0.0)
 
 
 def _gains(
@@ -72,10 +60,10 @@ def _gains(
 ) -> Iterator[tuple[date, float]]:
     """Yield for each grading the day of its hand-in, and by how many points it is better than all
     before. times: those of all hand-ins."""
-    graded = [one for one in attempts_of(row) if one.state == "graded"]
+    graded = [one for one in row.attempts if one.state == "graded"]
     best = 0.0
     for attempt in sorted(graded, key=lambda one: (times[one.target.files], one.number)):
-        better = max(best, _share(attempt))
+        better = max(best, *map(points_share, attempt.results))
         yield times[attempt.target.files].date(), (better - best) * row.kernel_points
         best = better
 
@@ -121,10 +109,9 @@ def progress_words(days: Sequence[Days]) -> str:
 
 def _panel(top: float, most: str, title: str) -> Iterator[Markup]:
     """Yield a panel's title, base line and scale."""
-    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
-    yield text.format(0, top - 8, "start", title)
-    yield text.format(_LEFT - 6, top + 10, "end", most)
-    yield text.format(_LEFT - 6, top + _PANEL, "end", "0")
+    yield TEXT.format(0, top - 8, "start", title)
+    yield TEXT.format(_LEFT - 6, top + 10, "end", most)
+    yield TEXT.format(_LEFT - 6, top + _PANEL, "end", "0")
     yield Markup('<path d="M{} {}H{}"/>').format(_LEFT, top + _PANEL, _WIDTH - _MARGIN)
 
 
@@ -152,9 +139,8 @@ def picture(days: Sequence[Days], name: str) -> Markup:
             parts.append(bar.format("", x, upper + _PANEL - tall, wide, tall))
         tall = _PANEL * one.reached
         parts.append(bar.format(Markup(' class="reached"'), x, lower + _PANEL - tall, wide, tall))
-    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
-    parts.append(text.format(_LEFT, _HEIGHT - 4, "start", days[0].first))
+    parts.append(TEXT.format(_LEFT, _HEIGHT - 4, "start", days[0].first))
     if days[1:]:
         last = days[-1].first + timedelta(days=days[-1].days - 1)
-        parts.append(text.format(_WIDTH - _MARGIN, _HEIGHT - 4, "end", last))
+        parts.append(TEXT.format(_WIDTH - _MARGIN, _HEIGHT - 4, "end", last))
     return Markup("").join([*parts, Markup("</svg>")])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 
 from numalab.course.attempts import read_attempt
 from numalab.course.course_folder import CourseFolder
+from numalab.course.pages.student_page import moment
 from numalab.course.records import Attempt
 from numalab.errors import NumalabError, UserError
 from numalab.grading.numalab_digests import judged_by
@@ -44,11 +44,9 @@ def drawn_page(
     item = attempt.target
     folder = course.attempt(item, attempt.number)
     whole = read_attempt(folder)
-    if (
-        whole is None
-        or item.lab not in labs
-        or whole.judged_by != judged_by(installation, item.lab)
-    ):
+    if whole is None or item.lab not in labs:
+        return None
+    if whole.judged_by != judged_by(installation, item.lab):
         return None
     keep_matplotlib_in(installation.build / "matplotlib")
     from numalab.reports.html_page import page  # matplotlib, once it has its folder
@@ -63,10 +61,7 @@ def drawn_page(
         ]
     except (UserError, NumalabError, KeyError):
         return None
-    graded_at = datetime.fromisoformat(whole.ended_at).strftime("%Y-%m-%d %H:%M %Z")
-    again = datetime.fromisoformat(whole.rejudged_at).strftime("%Y-%m-%d %H:%M %Z")
+    times = f"{moment(whole.ended_at)}, judged again {moment(whole.rejudged_at)}"
     notes = {name: note for grading in gradings for name, note in grading.machine_notes()}
-    occasion = Occasion(
-        f"{graded_at}, judged again {again}", gradings[0].local.node, list(notes.items())
-    )
+    occasion = Occasion(times, gradings[0].local.node, list(notes.items()))
     return page([Submission("", kernels)], occasion)

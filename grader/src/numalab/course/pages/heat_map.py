@@ -5,47 +5,23 @@ functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 from urllib.parse import quote
 
 from markupsafe import Markup
 
 from numalab.course.gradebook.standing import StandingRow
-from numalab.course.pages.class_facts import ClassFacts, LabFacts, rows_by_student
+from numalab.course.pages.class_facts import ClassFacts, LabFacts, ordered_by_name
 from numalab.course.pages.student_page import criterion_anchor, lab_title
 from numalab.judging.verdict import Status
 from numalab.labs.declaration import Lab
 from numalab.labs.variants import is_variant_name, lab_of_variant
 from numalab.reports.html_page import STATUS_WORDS
 
+_Cells = TypeVar("_Cells")
 _CELL = Markup('<td class="{}"><a href="{}#{}">{}</a></td>')
 _NO_CELL = Markup('<td class="{}">-</td>')
-
-
-@dataclass(frozen=True)
-class LabColumns:
-    """A lab's columns. link: to the lab's page; criteria: their names."""
-
-    title: str
-    link: str
-    criteria: Sequence[str]
-
-
-@dataclass(frozen=True)
-class Line:
-    """A student's line. row: one of the student's; points: their sum; cells: as HTML."""
-
-    row: StandingRow
-    link: str
-    points: str
-    cells: Markup
-
-
-@dataclass(frozen=True)
-class HeatMap:
-    groups: Sequence[LabColumns]
-    lines: Sequence[Line]
 
 
 def student_link(row: StandingRow, up: str = "") -> str:
@@ -62,6 +38,17 @@ def points_words(rows: Sequence[StandingRow]) -> str:
     parts of grades are left out, since their labs' points include theirs."""
     points = [row.points for row in rows if row.points is not None and not row.is_part]
     return f"{round(sum(points), 2):g}" if points else "-"
+
+
+def student_lines(
+    rows: Iterable[StandingRow], cells_of: Callable[[Sequence[StandingRow]], _Cells]
+) -> list[tuple[StandingRow, str, str, _Cells]]:
+    """Return for each student, ordered by name, one of the rows, a link to the student's page, the
+    sum of points, and the cells that cells_of returns for the student's rows."""
+    return [
+        (own[0], student_link(own[0]), points_words(own), cells_of(own))
+        for own in ordered_by_name(rows)
+    ]
 
 
 def lab_cells(
@@ -86,21 +73,25 @@ def _title(lab: LabFacts, labs: Mapping[str, Lab]) -> str:
     return f"{of.number} variant" if of is not None else lab_title(lab.name, labs)
 
 
-def heat_map(facts: ClassFacts, labs: Mapping[str, Lab]) -> HeatMap:
-    """Return the map of all students and of the labs in which some student has a result."""
+def heat_map(
+    facts: ClassFacts, labs: Mapping[str, Lab]
+) -> tuple[list[tuple[str, str, list[str]]], list[tuple[StandingRow, str, str, Markup]]]:
+    """Return the map of all students and of the labs in which some student has a result: for each
+    of these labs the title, a link to its page and the names of its criteria; and the students'
+    lines, with cells as HTML."""
     shown = [(lab, [one.name for one in lab.criteria]) for lab in facts.labs if lab.criteria]
-    lines = []
     statuses = {
         (seat.row.student.id, lab.name): seat.statuses for lab in facts.labs for seat in lab.seats
     }
-    for of_student in rows_by_student(facts.rows):
-        rows = list(of_student.values())
+
+    def cells_of(rows: Sequence[StandingRow]) -> Markup:
         link, id_ = student_link(rows[0]), rows[0].student.id
-        cells = [
+        cells = (
             cell
             for lab, names in shown
             for cell in lab_cells(lab.name, statuses.get((id_, lab.name), {}), names, link)
-        ]
-        lines.append(Line(rows[0], link, points_words(rows), Markup("").join(cells)))
-    groups = [LabColumns(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
-    return HeatMap(groups, lines)
+        )
+        return Markup("").join(cells)
+
+    heads = [(_title(lab, labs), lab_link(lab.name), names) for lab, names in shown]
+    return heads, student_lines(facts.rows, cells_of)

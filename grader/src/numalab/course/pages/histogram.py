@@ -12,12 +12,9 @@ from markupsafe import Markup
 from numalab.words import count, short
 
 BINS = 16
+TEXT = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
 _WIDTH, _HEIGHT, _BASE = 320, 78, 58  # px: width, height, and how far down the base line is
 _ENDS = 0.02  # share of the values at each end that does not set the scale
-
-
-def number(value: float) -> str:
-    return short(value)
 
 
 def _scale(ordered: Sequence[float], bound: float | None) -> tuple[float, float]:
@@ -43,11 +40,11 @@ def bins(values: Sequence[float], low: float, high: float) -> list[int]:
 
 def values_words(values: Sequence[float], unit: str) -> str:
     """Describe a distribution in a sentence. values: one or more."""
-    told = f"{count(len(values), 'value')}, median {number(statistics.median(values))}"
+    told = f"{count(len(values), 'value')}, median {short(statistics.median(values))}"
     if len(values) >= 4:
         quarters = statistics.quantiles(values, n=4, method="inclusive")
-        told += f", the middle half from {number(quarters[0])} to {number(quarters[2])}"
-    told += f", all from {number(min(values))} to {number(max(values))}"
+        told += f", the middle half from {short(quarters[0])} to {short(quarters[2])}"
+    told += f", all from {short(min(values))} to {short(max(values))}"
     return f"{told}{' ' + unit if unit else ''}."
 
 
@@ -81,9 +78,8 @@ def histogram(values: Sequence[float], bound: float | None, name: str, title: st
         x = min(max(_WIDTH * (bound - low) / (high - low), 1), _WIDTH - 1)
         parts.append(Markup('<path class="bound" d="M{:.1f} 0V{}"/>').format(x, _BASE + 4))
     # What lies outside the scale is in the outermost bins, and said there.
-    left = ("≤ " if min(values) < low else "") + number(low)
-    right = ("≥ " if max(values) > high else "") + number(high)
-    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
-    parts.append(text.format(0, _HEIGHT - 4, "start", left))
-    parts.append(text.format(_WIDTH, _HEIGHT - 4, "end", right))
+    left = ("≤ " if min(values) < low else "") + short(low)
+    right = ("≥ " if max(values) > high else "") + short(high)
+    parts.append(TEXT.format(0, _HEIGHT - 4, "start", left))
+    parts.append(TEXT.format(_WIDTH, _HEIGHT - 4, "end", right))
     return Markup("").join([*parts, Markup("</svg>")])

@@ -65,7 +65,7 @@ def part_sum(parts: Sequence[GradePart]) -> PartSum:
         next(state for state in _FIRST if state in states),
         round(sum(part.points for part in parts), 2),
         round(sum(part.max_points for part in parts), 2),
-        parts[0].score.why if not parts[1:] else "",
+        parts[0].why if not parts[1:] else "",
     )
 
 

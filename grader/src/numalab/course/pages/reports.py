@@ -6,11 +6,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.course.course_folder import CourseFolder
-from numalab.course.gradebook.standing import Standing, StandingRow
-from numalab.course.pages.class_facts import attempts_of, class_facts
+from numalab.course.gradebook.standing import Standing, StandingRow, rows_by_student
+from numalab.course.pages.class_facts import class_facts
 from numalab.course.pages.class_page import class_page, lab_page
 from numalab.course.pages.graded_page import drawn_page
 from numalab.course.pages.graded_pictures import Picture, first_pictures
@@ -28,10 +29,6 @@ from numalab.words import CountedStep, StepReport
 MADE_BETWEEN = 25  # students' pages between two reports of progress
 
 
-def _page_of(course: CourseFolder, attempt: Attempt) -> Path:
-    return course.attempt(attempt.target, attempt.number) / "report.html"
-
-
 def _put(source: Path, target: Path) -> bool:
     """Put an attempt's page into place, unless it is there: an attempt never changes. Return False
     if the attempt has none. Raises OSError."""
@@ -42,42 +39,6 @@ def _put(source: Path, target: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _put_page(
-    course: CourseFolder,
-    installation: Installation,
-    labs: Mapping[str, Lab],
-    attempt: Attempt,
-    target: Path,
-) -> bool:
-    """Put an attempt's page into place; for one that was judged again and has none it is drawn,
-    once. Return whether there is a page. Raises OSError and NumalabError."""
-    if attempt.state != "graded":
-        return False
-    if target.is_file() or _put(_page_of(course, attempt), target):
-        return True
-    text = drawn_page(course, installation, labs, attempt) if attempt.rejudged_at else None
-    if text is not None:
-        write_whole(target, text)
-    return text is not None
-
-
-def _put_pages(
-    course: CourseFolder,
-    installation: Installation,
-    labs: Mapping[str, Lab],
-    rows: Iterable[StandingRow],
-    folder: Path,
-) -> set[str]:
-    """Put the pages of a student's attempts into the student's folder; return the names of attempts
-    that have one. Raises OSError and NumalabError."""
-    shown = {attempt_name(attempt): attempt for row in rows for attempt in attempts_of(row)}
-    return {
-        name
-        for name, attempt in shown.items()
-        if _put_page(course, installation, labs, attempt, folder / f"{name}.html")
-    }
 
 
 # ---- which pages are to be made ------------------------------------------------------------
@@ -117,22 +78,6 @@ def _digest(rows: Sequence[StandingRow], shared: str) -> str:
     return hashlib.sha256(repr((shared, facts)).encode()).hexdigest()
 
 
-def _rows_by_student(rows: Iterable[StandingRow]) -> dict[str, list[StandingRow]]:
-    found: dict[str, list[StandingRow]] = {}
-    for row in rows:
-        found.setdefault(row.student.id, []).append(row)
-    return found
-
-
-def _changed(
-    course: CourseFolder, digests: Mapping[str, str], made: Mapping[str, str]
-) -> Iterator[str]:
-    for student_id, digest in digests.items():
-        page = course.student_report(student_id) / "index.html"
-        if made.get(student_id) != digest or not page.is_file():
-            yield student_id
-
-
 # ---- writing -----------------------------------------------------------------------------
 
 
@@ -147,19 +92,73 @@ def _write_class(
     write_whole(course.report / "index.html", class_page(standing, facts, labs, alike))
 
 
-def _write_student(
-    course: CourseFolder,
-    installation: Installation,
-    rows: Sequence[StandingRow],
-    labs: Mapping[str, Lab],
-    title: str,
-) -> None:
-    student = rows[0].student
-    folder = course.student_report(student.id)
-    folder.mkdir(parents=True, exist_ok=True)
-    pages = _put_pages(course, installation, labs, rows, folder)
-    seen = _next_pictures(rows, pages, folder)
-    write_whole(folder / "index.html", student_page(student, rows, labs, title, pages, seen))
+@dataclass(frozen=True)
+class _StudentsPages:
+    """The pages of a course's students. title: the course's."""
+
+    course: CourseFolder
+    installation: Installation
+    labs: Mapping[str, Lab]
+    title: str
+
+    def write(self, rows: Mapping[str, Sequence[StandingRow]], progress: StepReport) -> None:
+        """Write the students' pages that changed. Those written are noted even if another can't be.
+        Raises OSError and NumalabError."""
+        of_kit = _shared_digest(self.labs, self.title)
+        wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
+        found = read_json(self.course.pages_made)
+        made: dict[str, str] = found if isinstance(found, dict) else {}
+        todo = [
+            student_id
+            for student_id, digest in wanted.items()
+            if made.get(student_id) != digest or not self._first_page(student_id).is_file()
+        ]
+        try:
+            for number, student_id in enumerate(todo):
+                if number % MADE_BETWEEN == 0:
+                    progress(CountedStep("students' pages", f"{number} of {len(todo)}"))
+                self._write_student(rows[student_id])
+                made[student_id] = wanted[student_id]
+        finally:
+            if todo:
+                write_json(self.course.pages_made, made, indent=None)
+
+    def _first_page(self, student_id: str) -> Path:
+        return self.course.student_report(student_id) / "index.html"
+
+    def _write_student(self, rows: Sequence[StandingRow]) -> None:
+        student = rows[0].student
+        folder = self.course.student_report(student.id)
+        folder.mkdir(parents=True, exist_ok=True)
+        pages = self._put_pages(rows, folder)
+        seen = _next_pictures(rows, pages, folder)
+        page = student_page(student, rows, self.labs, self.title, pages, seen)
+        write_whole(self._first_page(student.id), page)
+
+    def _put_pages(self, rows: Iterable[StandingRow], folder: Path) -> set[str]:
+        """Put the pages of a student's attempts into the student's folder; return the names of
+        attempts that have one. Raises OSError and NumalabError."""
+        shown = {attempt_name(attempt): attempt for row in rows for attempt in row.attempts}
+        return {
+            name
+            for name, attempt in shown.items()
+            if self._put_page(attempt, folder / f"{name}.html")
+        }
+
+    def _put_page(self, attempt: Attempt, target: Path) -> bool:
+        """Put an attempt's page into place; for one that was judged again and has none it is drawn,
+        once. Return whether there is a page. Raises OSError and NumalabError."""
+        if attempt.state != "graded":
+            return False
+        source = self.course.attempt(attempt.target, attempt.number) / "report.html"
+        if target.is_file() or _put(source, target):
+            return True
+        if not attempt.rejudged_at:
+            return False
+        text = drawn_page(self.course, self.installation, self.labs, attempt)
+        if text is not None:
+            write_whole(target, text)
+        return text is not None
 
 
 def _next_pictures(
@@ -168,41 +167,13 @@ def _next_pictures(
     """Return the pictures with which a student's page begins, from the page of their grading; none
     if there is no such page. Raises OSError."""
     row = pictured_row(rows)
-    if row is None:
+    if row is None or row.attempt is None or row.result is None:
         return []
-    assert row.attempt is not None
-    assert row.result is not None
     name = attempt_name(row.attempt)
     if name not in pages:
         return []
     text = (folder / f"{name}.html").read_text("utf-8", errors="replace")
     return first_pictures(text, LANGUAGE_NAMES[row.result["language"]])
-
-
-def _write_students(
-    course: CourseFolder,
-    installation: Installation,
-    rows: Mapping[str, Sequence[StandingRow]],
-    labs: Mapping[str, Lab],
-    title: str,
-    progress: StepReport,
-) -> None:
-    """Write the students' pages that changed. Those written are noted even if another can't be.
-    Raises OSError and NumalabError."""
-    of_kit = _shared_digest(labs, title)
-    wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
-    found = read_json(course.pages_made)
-    made: dict[str, str] = found if isinstance(found, dict) else {}
-    todo = list(_changed(course, wanted, made))
-    try:
-        for number, student_id in enumerate(todo):
-            if number % MADE_BETWEEN == 0:
-                progress(CountedStep("students' pages", f"{number} of {len(todo)}"))
-            _write_student(course, installation, rows[student_id], labs, title)
-            made[student_id] = wanted[student_id]
-    finally:
-        if todo:
-            write_json(course.pages_made, made, indent=None)
 
 
 def _check(student_ids: Collection[str]) -> None:
@@ -268,7 +239,7 @@ def write_reports(
             name a folder.
     """
     labs = labs_and_variants(installation.root)
-    rows = _rows_by_student(standing.rows_with_variants)
+    rows = rows_by_student(standing.rows_with_variants)
     _check(rows)
     for student_id in students or ():
         if student_id not in rows:
@@ -276,13 +247,11 @@ def write_reports(
                 f"there is no student '{student_id}' in {course.root}; ./numalab gradebook show "
                 "lists all"
             )
-    chosen = {
-        student_id: rows[student_id] for student_id in (rows if students is None else students)
-    }
     if students is None:
         write_class_reports(course, installation, standing, progress, alike)
+    chosen = rows if students is None else {student_id: rows[student_id] for student_id in students}
     with _explain_errors(course):
-        _write_students(course, installation, chosen, labs, standing.title, progress)
+        _StudentsPages(course, installation, labs, standing.title).write(chosen, progress)
     if students is None:
         return course.report / "index.html"
     if len(students) == 1:

@@ -24,7 +24,7 @@ from numalab.course.gradebook.parts import NOTHING_OF_IT, PART_NAMES
 from numalab.course.gradebook.standing import StandingRow
 from numalab.course.gradebook.undecided_points import earnable_points
 from numalab.course.pages.graded_pictures import Picture
-from numalab.course.pages.part_tables import PartSum, added_up, part_sum, part_sums
+from numalab.course.pages.part_tables import added_up, part_sum, part_sums
 from numalab.course.records import Attempt, Json, Student
 from numalab.evidence.format import Build
 from numalab.judging.verdict import Verdict, read_verdict
@@ -68,88 +68,12 @@ def _template() -> Template:
 
 
 @dataclass(frozen=True)
-class _Sign:
-    """A criterion in the summary. anchor: that of its row below."""
-
-    name: str
-    status: str
-    words: str
-    anchor: str
-
-
-@dataclass(frozen=True)
 class _NextStep:
     """The next step. anchor: where the page says more of it; steps: sentences."""
 
     title: str
     anchor: str
     steps: Sequence[str]
-
-
-@dataclass(frozen=True)
-class _Result:
-    """The result in one language.
-
-    Attributes:
-        anchors: one for each row; empty if the row is not linked to.
-        compiler: the compiler's output; may be empty.
-        explanation: the student's explanation; may be empty.
-    """
-
-    title: str
-    caption: str
-    status: str
-    words: str
-    points: str
-    rows: Sequence[Row]
-    anchors: Sequence[str]
-    steps: Sequence[str]
-    compiler_title: str
-    compiler: str
-    explanation: str
-
-
-@dataclass(frozen=True)
-class _Try:
-    """An attempt. points: those of each language, or why there are none; page: a link to its page,
-    empty if there is none."""
-
-    when: str
-    status: str
-    words: str
-    points: str
-    node: str
-    page: str
-
-
-@dataclass(frozen=True)
-class _LabPart:
-    """A row of the standing.
-
-    Attributes:
-        notices: remarks on the grade, each of one or more sentences.
-        counting: the attempt that counts; None if none does.
-        signs: the criteria of the result that counts.
-        parts: the parts of the grade; empty if grades have none, or nothing is handed in.
-        bar: points that are reached, and those that are not; None without a grade or points to
-            give.
-        is_part: it is a variant that is part of its lab's grade.
-    """
-
-    anchor: str
-    title: str
-    status: str
-    words: str
-    grade: str
-    marks: list[str]
-    notices: Sequence[str]
-    counting: _Try | None
-    signs: Sequence[_Sign]
-    results: Sequence[_Result]
-    others: Sequence[_Try]
-    parts: Sequence[PartSum]
-    bar: tuple[float, float] | None
-    is_part: bool
 
 
 def steps(lab: Lab | None, verdict: Verdict, build: Build | None) -> Iterator[str]:
@@ -181,30 +105,33 @@ def _anchors(lab: str, verdict: Verdict, rows: Sequence[Row]) -> Iterator[str]:
             yield ""
 
 
-def _result(lab: Lab | None, name: str, title: str, result: Json, counts: bool | None) -> _Result:
-    """Return a language's result. name: the lab's; title: its title; counts: whether it is the
-    result that counts, None: it is the only one."""
+def _result(lab: Lab | None, name: str, title: str, result: Json, counts: bool | None) -> Json:
+    """Return a language's result, with an anchor for each row, empty if the row is not linked to.
+    name: the lab's; title: its title; counts: whether it is the result that counts, None: it is the
+    only one."""
     verdict = read_verdict(result)
     rows = list(rows_of(verdict))
     build = Build(**result["build"]) if "build" in result else None
     language = declaration.LANGUAGE_NAMES[verdict.language]
     which = {True: " (counts)", False: " (does not count)", None: ""}[counts]
-    return _Result(
-        title=f"{language}{which}",
-        caption=f"Criteria of {title} in {language}",
-        status=verdict.status,
-        words=STATUS_WORDS[verdict.status],
-        points=share_words(result),
-        rows=rows,
-        anchors=list(_anchors(name, verdict, rows)) if counts is not False else [""] * len(rows),
-        steps=list(steps(lab, verdict, build)),
-        compiler_title=verdict_words.compiler_title(build) if build is not None else "",
-        compiler=build.output if build is not None else "",
-        explanation=str(result.get("explanation", "")),
-    )
+    return {
+        "title": f"{language}{which}",
+        "caption": f"Criteria of {title} in {language}",
+        "status": verdict.status,
+        "words": STATUS_WORDS[verdict.status],
+        "points": share_words(result),
+        "rows": rows,
+        "anchors": list(_anchors(name, verdict, rows)) if counts is not False else [""] * len(rows),
+        "steps": list(steps(lab, verdict, build)),
+        "compiler_title": verdict_words.compiler_title(build) if build is not None else "",
+        "compiler": build.output if build is not None else "",
+        "explanation": str(result.get("explanation", "")),
+    }
 
 
-def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
+def _try(attempt: Attempt, pages: Collection[str]) -> Json:
+    """Return an attempt, with the points of each language, or why there are none, and a link to its
+    page, empty if there is none."""
     node = attempt.node.get("name") or ""
     name = attempt_name(attempt)
     if attempt.state != "graded" or not attempt.results:
@@ -219,14 +146,14 @@ def _try(attempt: Attempt, pages: Collection[str]) -> _Try:
             for result in attempt.results
         )
     kind = node_type(attempt.node)
-    return _Try(
-        when=moment(attempt.ended_at),
-        status=status,
-        words=words,
-        points=points,
-        node=": ".join(filter(None, (node, kind))),
-        page=f"{quote(name)}.html" if name in pages else "",
-    )
+    return {
+        "when": moment(attempt.ended_at),
+        "status": status,
+        "words": words,
+        "points": points,
+        "node": ": ".join(filter(None, (node, kind))),
+        "page": f"{quote(name)}.html" if name in pages else "",
+    }
 
 
 def _marks(row: StandingRow) -> Iterator[str]:
@@ -240,6 +167,8 @@ def _marks(row: StandingRow) -> Iterator[str]:
 
 
 def _bar(row: StandingRow) -> tuple[float, float] | None:
+    """Return the points that are reached, and those that are not; None without a grade or points to
+    give."""
     if row.points is None or not row.max_points:
         return None
     return row.points, max(0.0, round(row.max_points - row.points, 6))
@@ -251,16 +180,18 @@ def _has_kernel(row: StandingRow) -> bool:
     return row.is_handed_in and (kernel is None or kernel.state not in NOTHING_OF_IT)
 
 
-def _signs(lab: str, counting: Json | None) -> Iterator[_Sign]:
+def _signs(lab: str, counting: Json | None) -> Iterator[Json]:
+    """Yield the criteria in the summary, each with the anchor of its row below."""
     for name, status in read_verdict(counting).statuses.items() if counting is not None else ():
-        yield _Sign(name, status, STATUS_WORDS[status], criterion_anchor(lab, name))
+        anchor = criterion_anchor(lab, name)
+        yield {"name": name, "status": status, "words": STATUS_WORDS[status], "anchor": anchor}
 
 
-def _lab_part(
-    row: StandingRow,
-    labs: Mapping[str, Lab],
-    pages: Collection[str],
-) -> _LabPart:
+def _lab_part(row: StandingRow, labs: Mapping[str, Lab], pages: Collection[str]) -> Json:
+    """Return a row of the standing: the attempt that counts ("counting"; None if none does) and the
+    others as _try returns them, the criteria of the result that counts as _signs yields them, the
+    results of the languages as _result returns them, and the parts of the grade, which are empty if
+    grades have none, or nothing is handed in."""
     lab, title, counting = labs.get(row.lab), lab_title(row.lab, labs), row.result
     results = []
     if row.attempt is not None:
@@ -278,22 +209,22 @@ def _lab_part(
             words = "handed in, and can't be taken"
     if row.parts and row.is_handed_in:
         words = f"kernel: {words}"
-    return _LabPart(
-        anchor=f"lab-{row.lab}",
-        title=title,
-        status=status,
-        words=words,
-        grade=grade_words(row),
-        marks=list(_marks(row)),
-        notices=list(notices(row)),
-        counting=_try(row.attempt, pages) if row.attempt is not None else None,
-        signs=list(_signs(row.lab, counting)),
-        results=results,
-        others=[_try(other, pages) for other in reversed(row.others)],
-        parts=[part_sum([part]) for part in row.parts] if row.is_handed_in else (),
-        bar=_bar(row),
-        is_part=row.is_part,
-    )
+    return {
+        "anchor": f"lab-{row.lab}",
+        "title": title,
+        "status": status,
+        "words": words,
+        "grade": grade_words(row),
+        "marks": list(_marks(row)),
+        "notices": list(notices(row)),
+        "counting": _try(row.attempt, pages) if row.attempt is not None else None,
+        "signs": list(_signs(row.lab, counting)),
+        "results": results,
+        "others": [_try(other, pages) for other in reversed(row.others)],
+        "parts": [part_sum([part]) for part in row.parts] if row.is_handed_in else (),
+        "bar": _bar(row),
+        "is_part": row.is_part,
+    }
 
 
 def _fails(row: StandingRow) -> bool:
@@ -309,7 +240,7 @@ def pictured_row(rows: Iterable[StandingRow]) -> StandingRow | None:
 
 
 def _next_step(
-    rows: Sequence[StandingRow], parts: Sequence[_LabPart], labs: Mapping[str, Lab]
+    rows: Sequence[StandingRow], parts: Sequence[Json], labs: Mapping[str, Lab]
 ) -> _NextStep | None:
     """Return the next step, which is in the first lab, or variant, in which something fails, or
     else to hand in the first lab or parts that are missing. None if the student has nothing to
@@ -322,23 +253,21 @@ def _next_step(
         first = verdict_words.first_failed(verdict)
         first = verdict.explained_by.get(first, first)
         language = declaration.LANGUAGE_NAMES[verdict.language]
-        return _NextStep(
-            f"{part.title} in {language}",
-            criterion_anchor(row.lab, first),
-            part.results[0].steps,
-        )
+        title, anchor = f"{part['title']} in {language}", criterion_anchor(row.lab, first)
+        return _NextStep(title, anchor, part["results"][0]["steps"])
     for row, part in zip(rows, parts, strict=True):
+        title, anchor = part["title"], part["anchor"]
         if not row.is_handed_in and not row.is_part:
             text = f" The text: labs/{row.lab}/README.md" if row.lab in labs else ""
             if row.is_not_taken:
-                return _NextStep(part.title, part.anchor, [*row.notes, "Hand it in once more."])
-            return _NextStep(part.title, part.anchor, [f"Nothing is handed in yet.{text}"])
+                return _NextStep(title, anchor, [*row.notes, "Hand it in once more."])
+            return _NextStep(title, anchor, [f"Nothing is handed in yet.{text}"])
         left = [one for one in row.parts if one.state in NOTHING_OF_IT and one.max_points]
         if left and not row.override_reason:
             worth = round(sum(one.max_points for one in left), 2)
             named = words.listed([one.name for one in left])
             step = f"Not handed in yet: {named}. Worth {worth:g} of {row.max_points:g} points."
-            return _NextStep(part.title, part.anchor, [step])
+            return _NextStep(title, anchor, [step])
     return None
 
 

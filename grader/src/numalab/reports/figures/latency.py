@@ -11,7 +11,8 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocat
 
 from numalab.errors import NothingToDraw
 from numalab.evidence.kinds import LATENCY
-from numalab.evidence.record import Evidence, Latency
+from numalab.evidence.record import Evidence
+from numalab.evidence.run_formats import LatencyRun
 from numalab.explore.wording import bytes_words
 from numalab.labs.prediction import PREDICTED
 from numalab.machines.machine import Figure as PublishedFigure
@@ -25,7 +26,7 @@ PUBLISHED_STYLES = (("#000000", "+"), (GREY, "x"))
 TICKS = (1, 16, 256, 4096, 65536, 2**20, 2**22)
 
 
-def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
+def medians_us(run: LatencyRun, is_predicted: bool) -> dict[int, float]:
     """Of each size in bytes; that which is to be predicted only when it has been."""
     return {
         size: statistics.median(times)
@@ -34,7 +35,7 @@ def medians_us(run: Latency, is_predicted: bool) -> dict[int, float]:
     }
 
 
-def _draw_run(times: Axes, rates: Axes, run: Latency, is_predicted: bool, style: int) -> None:
+def _draw_run(times: Axes, rates: Axes, run: LatencyRun, is_predicted: bool, style: int) -> None:
     times_us = {size: us for size, us in medians_us(run, is_predicted).items() if size > 0}
     colour, marker = STYLES[style % len(STYLES)]
     sizes = list(times_us)

@@ -122,10 +122,6 @@ def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
     return first.name != correct.name  # whatever the cause: no evidence of the lab shows it
 
 
-def _sentence(mistake: str) -> str:
-    return f"{mistake.rstrip('. ')}."
-
-
 def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
     """Return questions on known mistakes that the last attempt does not have, in an order that is
     drawn: first one for each criterion, then as many more at most."""
@@ -171,7 +167,7 @@ def _mistake_question(story: LabStory, mistake: KnownMistake) -> VivaQuestion:
     return VivaQuestion(
         subject=mistake.first,
         text=(
-            f"Suppose that your {file} had this mistake: {_sentence(mistake.mistake)} Which "
+            f"Suppose that your {file} had this mistake: {mistake.mistake.rstrip('. ')}. Which "
             "criterion would fail first, and what would the report show?"
         ),
         answer=tuple(answer),
