@@ -11,6 +11,7 @@ import pytest
 from support.banned_names import complaints
 from support.c_complaints import KEPT, complaints_of, sources
 from support.c_names import local_names, visible_names
+from support.published_labs import is_published
 
 from numalab.installation import find_installation
 
@@ -38,11 +39,16 @@ def test_visible_names_are_the_fields() -> None:
     assert not places, "\n".join(places)
 
 
+def is_of_new_lab(path: Path) -> bool:
+    """Tell whether a file is of a lab that is not published: what it has is not counted yet."""
+    above, lab, *_ = path.relative_to(ROOT).parts
+    return above in ("labs", "solutions") and not is_published(lab)
+
+
 def test_local_names_get_no_worse() -> None:
     """Who changes one writes the smaller number."""
-    places = [
-        complaint for path in sources(ROOT) for complaint in complaints_of(path, local(path), ROOT)
-    ]
+    own = [path for path in sources(ROOT) if not is_of_new_lab(path)]
+    places = [complaint for path in own for complaint in complaints_of(path, local(path), ROOT)]
     assert len(places) <= MOST_LOCAL, "\n".join(places)
 
 

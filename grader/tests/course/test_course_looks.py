@@ -46,16 +46,17 @@ STUDENTS = 30
 HEAT = "Each student's criteria by lab"
 
 
+def published_with_variants(installation: Installation) -> dict[str, Lab]:
+    every = labs_and_variants(installation.root)
+    return {name: lab for name, lab in every.items() if is_published(lab_of_variant(name))}
+
+
 @pytest.fixture(scope="module")
 def demo(
     installation: Installation, labs: dict[str, Lab], tmp_path_factory: pytest.TempPathFactory
 ) -> CourseFolder:
     """With all its pages."""
-    every = {
-        name: lab
-        for name, lab in labs_and_variants(installation.root).items()
-        if is_published(lab_of_variant(name))
-    }
+    every = published_with_variants(installation)
     root = tmp_path_factory.mktemp("demo") / "course"
     course = demo_course(root, list(every.values()), STUDENTS)
     with use_gradebook(course) as book:
@@ -123,7 +124,7 @@ def test_all_links_of_all_pages_lead_to_files_and_places_that_are_there(
 
 
 def test_a_column_of_the_heat_map_is_its_criterions(page: str, installation: Installation) -> None:
-    labs = labs_and_variants(installation.root)
+    labs = published_with_variants(installation)
     found = _Cells(page)
     assert len(found.rows) == STUDENTS
     columns = {int(head["data-column"]): head for head in found.heads if "data-column" in head}
