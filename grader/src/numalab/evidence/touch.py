@@ -298,8 +298,8 @@ LEAST_BY_CHANCE = 0.25
 
 def unsteady_share(traces: Sequence[Trace], array: str, numa_nodes: int) -> float:
     """Return the share of an array's pages whose first writer differs between traces. Where no more
-    than LEAST_BY_CHANCE of them are written from different places, only other threads came there,
-    as in nested teams; then it is the share written from different places."""
+    than LEAST_BY_CHANCE of them are written from different places, it is the share of those: other
+    threads may have come to the same place, as in nested teams."""
     place = place_of(traces, numa_nodes)
     writes = [
         written_from(trace, traced)

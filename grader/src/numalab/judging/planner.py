@@ -215,8 +215,8 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 
 
 def extra_roles(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
-    """Return the probe's role where the lab has a probe of what is timed and `roles` lacks it;
-    empty if `roles` is. roles: those of timing_roles."""
+    """Return the probe's role where the lab has a probe of what is timed, and `roles` is neither
+    empty nor has it; else nothing. roles: those of timing_roles."""
     return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
 
 
