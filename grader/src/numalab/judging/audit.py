@@ -21,10 +21,9 @@ def is_refuted(
 def complaints(
     lab: Lab, verdict: Verdict, numa_nodes: Mapping[str, int], huge_page_mode: str | None = None
 ) -> list[str]:
-    """Return a text for each verdict whose status is not the one that the lab declares.
-
-    Left out are those that are not gradable, and for starting code those on criteria with
-    needs_huge_page_mode where the mode is "always".
+    """Return a text for each verdict whose status is not the one that the lab declares. Left out
+    are those that are not gradable, and for starting code, where huge pages are "always", those on
+    criteria with needs_huge_page_mode.
 
     Args:
         numa_nodes: the number of NUMA nodes of each machine, by the verdicts' `where`.
