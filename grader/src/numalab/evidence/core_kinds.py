@@ -1,7 +1,7 @@
 """Which cores of a node are alike. Pure functions.
 
-Many processors have cores of two kinds, one faster than the other. Equal parts of a loop then take
-unlike time, and what follows from equal cores (a bound, a share, a speedup) does not hold."""
+Some processors have cores of two kinds, one faster than the other. Equal parts of a loop then take
+unlike time."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from numalab.pu_lists import format_pus
 
 @dataclass(frozen=True)
 class CoreKind:
-    """pus: as Linux numbers them; name: the kind's, or None."""
+    """PUs whose cores are of one kind. pus: as Linux numbers them; name: the kind's, or None."""
 
     pus: tuple[int, ...]
     name: str | None
 
 
 def core_kinds(node: Json) -> tuple[CoreKind, ...] | None:
-    """The kinds of a node's cores, the weakest first as far as it is known which that is; None
-    where its record does not tell."""
+    """Return the kinds of a node's cores in the record's order, the weakest first as far as that is
+    known; None where the record does not tell."""
     told = node.get("core_kinds")
     if told is None:
         return None
@@ -29,7 +29,8 @@ def core_kinds(node: Json) -> tuple[CoreKind, ...] | None:
 
 
 def kinds_in_words(kinds: tuple[CoreKind, ...]) -> str:
-    """As in: PUs 0-7 (IntelCore), PUs 8-15 (IntelAtom); the last kind first."""
+    """Return kinds in words, the last one first, as in: PUs 0-7 (IntelCore), PUs 8-15
+    (IntelAtom)."""
     return ", ".join(
         f"PU{'s' if len(kind.pus) > 1 else ''} {format_pus(kind.pus)}"
         + (f" ({kind.name})" if kind.name else "")

@@ -1,7 +1,4 @@
-"""The kinds of evidence: one row each, with the function that makes evidence of a run's record.
-
-A kind that looks at a run that there is, told apart by a mark of its record, is a row here and
-nothing else. CONTRIBUTING.md lists the files of a new run ("Add a kind of evidence")."""
+"""The kinds of evidence: one row each, with the function that makes evidence of a run's record."""
 
 from __future__ import annotations
 
@@ -53,7 +50,6 @@ Run = TypeVar("Run")
 
 
 def _itself(run: Run) -> Run:
-    """Return the record of a run, which is its evidence."""
     return run
 
 
@@ -103,7 +99,8 @@ def _single_thread(placement: PlacementRun, single: SingleThreadTimes) -> Single
 
 
 def _timed_round(run: TimingRun) -> TimedRound:
-    """Return a round without roles that may fail and have, or that may and have wrong results."""
+    """Return a round without roles that may fail and have, or that may and have wrong results, and
+    without repetitions that warmed up or were paused, unless they were cut."""
     counted = [entry for entry in run.roles if not _is_failed_extra(entry)]
     roles = {entry.role: entry for entry in counted}
     samples = [sample for sample in run.samples if sample.role in roles]

@@ -1,4 +1,4 @@
-"""Times of the probe's loops (common/probe/mixes.c), which predictions are compared with."""
+"""Times and rates of the probe's loops (common/probe/mixes.c)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ def _mix(loop: ProbedLoop) -> Mix:
 
 
 def _best_ns(loop: ProbedLoop, array_bytes: int) -> float:
-    """Return the best time of an iteration in nanoseconds: other load only ever adds time."""
     return 1e9 * min(loop.elapsed_s) / (array_bytes // ELEMENT_BYTES)
 
 

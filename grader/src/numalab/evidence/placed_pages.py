@@ -1,4 +1,4 @@
-"""Where memory is that a kernel or a program's policy has placed: pages by NUMA node, observed from
+"""Pages by NUMA node of memory that a kernel or a program's policy has placed, as observed from
 outside the process."""
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def homes_of_runs(homes: Sequence[int], pages: int) -> list[int]:
 
 
 def alternating_share(homes: Sequence[int], nodes: Sequence[int]) -> float:
-    """Return the share of stretches, as many pages long as there are nodes, with a page on each."""
+    """Return the share of stretches, as many pages long as there are nodes, with a page on each; 0
+    where there are fewer pages."""
     length, all_nodes = len(nodes), frozenset(nodes)
     stretches = len(homes) - length + 1
     if stretches < 1:

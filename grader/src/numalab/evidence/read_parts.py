@@ -14,7 +14,7 @@ _MOST_PAGES = 1 << 22  # of one array: with pages of 4 KiB 16 GiB, more than any
 
 def expand(runs: Sequence[tuple[_Value, int]]) -> tuple[_Value, ...]:
     """Return a value for each page, of values with the number of pages that have them in a row.
-    Raises ValueError for more pages than any record has: a few bytes can say so."""
+    Raises ValueError for more than _MOST_PAGES pages, which a few bytes can say."""
     if sum(count for _, count in runs) > _MOST_PAGES:
         raise ValueError(f"an array of more than {_MOST_PAGES:,} pages")
     return tuple(value for value, count in runs for _ in range(count))

@@ -1,4 +1,4 @@
-"""Read records (format.py), which the monitor and the grader write, into evidence (record.py)."""
+"""Read records (format.py) into evidence (record.py)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def evidence_of(record: GradingRecord, parsed: Parsed | None = None) -> Evidence
 
 
 def _is_given_as_it_was(record: GradingRecord) -> bool:
-    """Return whether an earlier record, which does not tell, is of starting code byte for byte."""
+    """Return whether an earlier record, which does not tell, is of starting code: its unchanged
+    files have the kernel's and those handed in that are not empty."""
     unchanged = set(record.unchanged_files)
     files = {given.file for given in record.handed_in if given.text or given.variables}
     return any(name.startswith("kernel.") for name in unchanged) and files <= unchanged

@@ -13,7 +13,6 @@ _MOST_USES = 10_000_000  # that are seen in mid-phase, by one thread of what one
 
 
 def _traced_array(entry: TracedPages, origins: Sequence[Origin]) -> TracedArray:
-    """Return a traced array. Raises ValueError for what no record has."""
     writers = expand(entry.first_writer)
     if any(times > _MOST_USES for *_, times in entry.used_again):
         raise ValueError("more uses of a page than any tracing sees")
@@ -58,7 +57,8 @@ def _accesses_by_origin(
 
 
 def traced_arrays(touch_map: TouchMap | None) -> tuple[TracedArray, ...]:
-    """Return the arrays of a touch map. Raises ValueError for what no record has."""
+    """Return the arrays of a touch map; empty: None was given. Raises ValueError where its pages,
+    uses or origins are impossible."""
     if touch_map is None:
         return ()
     return tuple(_traced_array(entry, touch_map.origins) for entry in touch_map.arrays)

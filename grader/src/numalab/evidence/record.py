@@ -124,8 +124,7 @@ class TimedRound:
             kernel is not about latency.
         elapsed_s: timed repetitions of each role, in order, with the one that was cut.
         cut: roles whose last repetition took longer than allowed, and was ended.
-        is_retry: the first try was late, disturbed, or one of several held up, or numalab failed in
-            it.
+        is_retry: the round was taken again, after a first try that the submission had spoilt.
         taken_s: by role, how long the round waited for it in all.
     """
 
@@ -235,7 +234,7 @@ class Evidence:
         race_error: why data races can't be searched for; race_refused: the same, where the kernel
             is the reason.
         runs: runs by the name of their kind and their role, in order; see runs_of.
-        unchanged_files: files that are still the starting code's, byte for byte.
+        unchanged_files: files that are still the starting code's.
         is_starting_code: whether everything handed in is starting code, whatever its comments and
             blanks.
         interrupted: whether the grading was interrupted before all runs were made.
@@ -300,11 +299,13 @@ class Evidence:
 
     @property
     def is_held_up(self) -> bool:
-        """Return whether the machine paused in some run, and no repetition of it counts."""
+        """Return whether the machine paused in some run, and no later run of its kind, role, part
+        and launch counts."""
         return any(run.is_last and run.why == "paused" for run in self.left_out)
 
     def control_evidence(self) -> Evidence:
-        """Return the evidence with the reference solution in the place of the submission."""
+        """Return the evidence with the runs of the reference solution in the place of the
+        submission's, its files without their contents, and nothing unchanged."""
         kept = {key: runs for key, runs in self.runs.items() if key[1] != SUBMISSION}
         of_solution = {
             (name, SUBMISSION): runs for (name, role), runs in kept.items() if role == SOLUTION

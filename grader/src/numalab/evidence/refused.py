@@ -9,8 +9,9 @@ from numalab.evidence.record import Json
 
 
 def refused(node: Json) -> dict[str, str]:
-    """The system's words by what it refuses. node: as describe_node gives it, which tells of each
-    try, or of a record, which keeps those that were refused; records from before keep none."""
+    """Return the system's words by what it refuses. node: as describe_node gives it, with the
+    result of each try, or of a record, with those that were refused; empty for a record without
+    them."""
     if "refused" in node:
         return dict(node["refused"] or {})
     tries: dict[str, Json] = node.get("evidence", {})
@@ -18,7 +19,8 @@ def refused(node: Json) -> dict[str, str]:
 
 
 def recorded_node(node: Json) -> NodeDescription:
-    """What describe_node gives, as a record keeps it. Raises msgspec.ValidationError."""
+    """Return a description by describe_node as a record keeps it. Raises
+    msgspec.ValidationError."""
     kept = {key: value for key, value in node.items() if key != "evidence"}
     found = refused(node)
     return msgspec.convert(kept | ({"refused": found} if found else {}), NodeDescription)

@@ -1,5 +1,5 @@
-"""Runs that stay in the record and do not count: the machine paused in them, or they were repeated.
-The grading that makes the runs and the reader of its record use the same rules."""
+"""Runs that stay in the record and do not count: the machine paused in them, or they were
+repeated."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ DOUBTFUL: tuple[WhyLeftOut, ...] = ("timed_out", "bad_protocol")
 
 
 def _parts(run: AnyRunRecord) -> list[tuple[str, Outcome]]:
-    """Return role and outcome of each worker of a run but those that may fail and have. After
-    Ctrl-C these count, too: no part is complete."""
+    """Return role and outcome of each worker of a run but those that may fail and have, unless
+    Ctrl-C ended them; of a placement also of the run with one thread."""
     if isinstance(run, TimingRun):
         return [
             (timed.role, timed.outcome)
@@ -47,7 +47,8 @@ def outcomes(run: AnyRunRecord) -> list[Outcome]:
 
 
 def paused_s(run: AnyRunRecord) -> float:
-    """Return how long the machine stood still during a run."""
+    """Return how long the machine stood still during a run, in s: the longest time among its
+    outcomes."""
     return max((outcome.paused_s or 0.0 for outcome in outcomes(run)), default=0.0)
 
 
@@ -55,7 +56,8 @@ def why_again(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:
     """Return why a run has to be repeated; None: it counts, or was interrupted.
 
     A pause spoils a run that failed, and every timed one. A timed round that repeats its paused
-    repetitions, and did not fail, is spoilt only where too many of them paused.
+    repetitions, and did not fail, is spoilt only where too many of them paused. A doubtful end
+    spoils a run, too.
     """
     ends = [outcome.status for _, outcome in _parts(run)]
     if "cancelled" in ends:
@@ -108,21 +110,22 @@ def ended_at_start(run: AnyRunRecord) -> list[Outcome]:
 
 
 def excuse_submission(run: AnyRunRecord) -> None:
-    """Note that numalab's own kernel, in the place of one that was never called, did not come to
-    its end, either."""
+    """Change the outcomes of ended_at_start to errors of numalab's, whose own kernel in the place
+    of the student's did not come to its end, either."""
     for outcome in ended_at_start(run):
         outcome.status = "kit_error"
         outcome.error = "with a kernel of its own it did not come further, either"
 
 
 def blame_submission(run: AnyRunRecord) -> None:
-    """Note that numalab's own kernel came to its end in the place of the student's."""
+    """Mark the outcomes of numalab_failures: numalab's own kernel came to its end in the place of
+    the student's."""
     for outcome in numalab_failures(run):
         outcome.baseline_status = "ok"
 
 
 def why_left_out(kind: Kind[Any], run: AnyRunRecord) -> WhyLeftOut | None:
-    """Return why a recorded run does not count; None: it does, as a second time-out in a row."""
+    """Return why a recorded run does not count; None: it does."""
     if run.tried_again is not None:
         return run.tried_again
     return "paused" if why_again(kind, run) == "paused" else None

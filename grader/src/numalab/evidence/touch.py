@@ -34,7 +34,7 @@ def _united(
     traces: Sequence[Trace], used: Callable[[Trace, TracedArray], tuple[frozenset[_User], ...]]
 ) -> dict[str, tuple[frozenset[_User], ...]]:
     """Return by array the users of each page in any of the traces. used: returns those of an array
-    in one trace. Raises NumalabError if the traces are not of the same pages."""
+    in one trace."""
     united: dict[str, tuple[frozenset[_User], ...]] = {}
     for trace in traces:
         _check_pages(
@@ -71,8 +71,8 @@ def _bound_origins(threads: Sequence[Thread]) -> Callable[[int], Origin]:
 
 def _bind_initial_thread(origin: Origin, bound: Callable[[int], Origin]) -> Origin:
     """Return an origin; one of the initial thread without a NUMA node as of the place that it is
-    bound to later: a runtime may bind it no sooner than in its first parallel region (libomp
-    does)."""
+    bound to later, where that is known: a runtime may bind it no sooner than in its first parallel
+    region (libomp does)."""
     is_free = origin.thread == 0 and origin.numa_node < 0
     return bound(0) if is_free and bound(0).numa_node >= 0 else origin
 
@@ -297,10 +297,9 @@ LEAST_BY_CHANCE = 0.25
 
 
 def unsteady_share(traces: Sequence[Trace], array: str, numa_nodes: int) -> float:
-    """Return the share of an array's pages whose first writer differs between traces, which hold
-    different threads back: whichever thread comes first writes them. Where the pages are written
-    from the same place nevertheless, only other threads came there, as in nested teams; then the
-    share is that of pages written from different places."""
+    """Return the share of an array's pages whose first writer differs between traces. Where no more
+    than LEAST_BY_CHANCE of them are written from different places, it is the share of those: other
+    threads may have come to the same place, as in nested teams."""
     place = place_of(traces, numa_nodes)
     writes = [
         written_from(trace, traced)

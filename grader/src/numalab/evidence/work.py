@@ -1,8 +1,7 @@
 """How evenly a team shares its work, by the CPU time of its threads. Pure functions.
 
 CPU time is not work: a thread that waits by spinning has it, too. So where needs_single_thread is
-true, the CPU time of the whole team is compared with that of the same kernel with one thread, which
-is run in turns with it."""
+true, the CPU time of the whole team is compared with that of the same kernel with one thread."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class WorkShare:
         share: mean of the team, or of all threads that worked where those are more.
         most_share: the same, had every thread worked while it was kept from its core, for at most
             as long as the longest worked.
-        busiest: number of the thread that was the longest for most of the time.
+        busiest: number of the thread that was the longest for the most time.
         inflation: the team's CPU time over that of one thread; None: not measured.
         ran: number of threads that `share` is a mean of.
     """
@@ -111,7 +110,7 @@ def work_share(run: Placement) -> WorkShare:
 
 def solution_inflation(runs: Sequence[Placement]) -> float:
     """Return the median inflation of the reference solution's runs, 1 at least, and 1 where it was
-    not measured. It is more where one thread runs faster than each of several."""
+    not measured."""
     known = [inflation for inflation in map(inflation_of, runs) if inflation is not None]
     return max(1.0, median(known)) if known else 1.0
 
@@ -169,13 +168,12 @@ def judge_sharing(
 
     "even", where at least two runs show that, and more than speak against the kernel; where at
     least three speak against it, and more than for it, what more of those show, "uneven" or "spins"
-    (the latter if as many do); else nothing. Runs that show nothing do not count: mostly other load
-    kept threads from their cores.
+    (the latter if as many do); else nothing. Runs that show nothing do not count.
 
     Args:
         runs: runs of the kernel, at least one.
         min_share: required share, 0 to 1.
-        solution: runs of the reference solution, made in turns with these.
+        solution: runs of the reference solution.
         needs_single_thread: whether CPU time has to be compared with that of one thread.
     """
     reference = solution_inflation(solution)

@@ -38,7 +38,6 @@ def name_call(phase: str) -> str:
 
 
 def _subject(phase: str) -> str:
-    """Return a phase as the subject of a sentence."""
     return first_upper(phase) if " " in phase else phase
 
 

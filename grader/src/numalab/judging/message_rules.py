@@ -31,7 +31,6 @@ class _Scored:
 
 
 def _check_no_bound(lab: Lab, criterion: Criterion, table: Table) -> None:
-    """Fail where lab.toml declares a bound."""
     for key in ("at_least", "at_most"):
         if key in table:
             table.fail(f"{criterion.rule} is scored, with no bound: leave out '{key}'", key)

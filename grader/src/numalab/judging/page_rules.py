@@ -292,7 +292,6 @@ def _lacks_team(criterion: Criterion, evidence: Evidence) -> CriterionVerdict | 
 
 
 def _failure(verdict: CriterionVerdict) -> CriterionVerdict | None:
-    """Return a verdict if it is a failure, else None."""
     return verdict if verdict.status == "fail" else None
 
 

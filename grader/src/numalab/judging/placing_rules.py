@@ -266,8 +266,7 @@ def _changed_policy(run: Placing) -> str | None:
 @_mention_refused_call
 def falls_back(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure the share of a NUMA node's free memory that the matrix takes where the node has too
-    little for all of it. A program that Linux then ends for lack of memory was bound to the
-    node."""
+    little for all of it. A program that ends then for lack of memory fails."""
     if not evidence.is_virtual:
         why = "A NUMA node is filled up to show it, and that is done on virtual nodes only."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

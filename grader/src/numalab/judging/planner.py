@@ -1,7 +1,6 @@
 """The planner: which runs a verdict still needs, judged by the evidence so far.
 
-Pure functions over evidence; `grading` makes the runs. A `part` is one of the lab's kernels, None
-in a lab of one. Functions that judge raise NumalabError as judge.judge does.
+Pure functions over evidence. A `part` is one of the lab's kernels, None in a lab of one.
 """
 
 from __future__ import annotations
@@ -47,7 +46,8 @@ def _evidence_has(
     chosen: Callable[[Criterion], bool],
     status: Status,
 ) -> bool:
-    """Tell whether one of the chosen evidence criteria of a part has this status, and a value."""
+    """Tell whether one of the chosen evidence criteria about a part, or about all parts, has this
+    status, and a value."""
     return any(
         criterion.part in (None, part)
         and criterion.kind == "evidence"
@@ -80,8 +80,8 @@ def can_place(lab: Lab, evidence: Evidence, file: HandedFile) -> bool:
 
 
 def needs_run(kind: Kind[Any], lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a kind of run is due. One that confirms a rule (Rule.confirmed_by) is only once
-    the verdict by the rule's other runs is a pass."""
+    """Tell whether a kind of run is due. One that confirms rules (Rule.confirmed_by) is only where
+    a criterion of these rules passes, with a value."""
     confirmed = [rule for rule in rules() if rule.confirmed_by is kind]
     return not confirmed or any(
         _evidence_has(lab, evidence, part, rule.judges, "pass") for rule in confirmed
@@ -105,8 +105,7 @@ def compares_single_thread(lab: Lab, evidence: Evidence, part: str | None) -> bo
 
 def last_objection(lab: Lab, evidence: Evidence, part: str | None) -> str | None:
     """Return what the last run says against how a part's team shares its work, "uneven" or "spins";
-    None: nothing. After an objection the solution runs before the next one, so that it is measured
-    under the same load."""
+    None: nothing."""
     own = evidence.select_parts(part)
     objections = (last_run_objection(c, own) for c in balanced.criteria(lab, part))
     return next(filter(None, objections), None)
@@ -145,8 +144,7 @@ def _is_compared_once(criterion: Criterion) -> bool:
 
 
 def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
-    """Tell whether a part's job on a link failed, so that it runs again, and the solution's job
-    too."""
+    """Tell whether a criterion of a part that needs its job on a link fails."""
     return any(
         criterion.part == part and reads(criterion, LINK_RUN) and verdict.status == "fail"
         for criterion, verdict in zip(lab.criteria, judge(lab, evidence).criteria, strict=True)
@@ -154,16 +152,16 @@ def needs_link_control(lab: Lab, evidence: Evidence, part: str | None) -> bool:
 
 
 def needs_another_race_search(evidence: Evidence, part: str | None) -> bool:
-    """Tell whether to search again, since a search that came to its end missed the race that
-    numalab makes as a test. One in a hundred does so by chance; no kernel gains by more searches,
-    of which there are MAX_RACE_SEARCHES at most."""
+    """Tell whether to search for races again: fewer than MAX_RACE_SEARCHES searches prove nothing
+    (doubtful_races), one or more, and the last of these came to its end."""
     races = doubtful_races(evidence.select_parts(part))
     return 0 < len(races) < MAX_RACE_SEARCHES and races[-1].outcome.ok
 
 
 def files_to_compare(lab: Lab, evidence: Evidence) -> tuple[str, ...]:
-    """Return the names of the files that miss their goals, and of which the solution's file has to
-    be tried, since it was not yet. Empty where the solution itself is graded."""
+    """Return the names of the files that miss their goals, and of which the solution's file was not
+    tried yet. Left out are goals that are tried on virtual machines only. Empty where the solution
+    itself is graded."""
     if evidence.variant == SOLUTION:
         return ()
     return tuple(
@@ -217,8 +215,8 @@ def timings(lab: Lab) -> tuple[Timed, ...]:
 
 
 def extra_roles(lab: Lab, timed: Timed, roles: Sequence[str]) -> tuple[str, ...]:
-    """Return further roles that a replicate times for the share of the reference loop. No verdict
-    depends on them, and where they fail the others continue. roles: those of timing_roles."""
+    """Return the probe's role where the lab has a probe of what is timed, and `roles` is neither
+    empty nor has it; else nothing. roles: those of timing_roles."""
     return (PROBE,) if roles and PROBE not in roles and lab.has_probe(timed.part) else ()
 
 
@@ -264,8 +262,8 @@ def timing_spent(lab: Lab, evidence: Evidence, timed: Timed) -> TimeBudgetUse:
 
 
 def has_timing_verdicts(lab: Lab, evidence: Evidence, timed: Timed) -> bool:
-    """Tell whether the replicates so far have led to a verdict on each timing criterion;
-    implausible is one, since further replicates don't change it."""
+    """Tell whether replicates have led to a verdict on each timing criterion that this machine can
+    show, which is not undecided, except implausible, and no error. False without replicates."""
     names = {criterion.name for criterion in gradable_timing(lab, evidence, timed)}
     return count_replicates(lab, evidence, timed) > 0 and not any(
         verdict.name in names
@@ -281,7 +279,7 @@ def count_replicates(lab: Lab, evidence: Evidence, timed: Timed) -> int:
 
 
 def timing_cut_s(lab: Lab, evidence: Evidence, timed: Timed) -> float | None:
-    """Return the seconds after which a repetition of the submission is stopped, since it is far too
-    slow for every claim; None: none is stopped."""
+    """Return the seconds after which a repetition of the submission is stopped, as cut_s gives it;
+    None: none is stopped."""
     own = _select_timed(lab, evidence, timed)
     return cut_s(gradable_timing(lab, evidence, timed), own)

@@ -101,7 +101,7 @@ def line_that_says_most(outcome: Outcome) -> str:
 
 
 def reason_in(text: str) -> str:
-    """Return the reason_line of all that a job and its launcher printed."""
+    """Return the reason_line of what a job printed, without its launcher's text."""
     return reason_line(_strip_launcher(text))
 
 
@@ -114,7 +114,8 @@ def refused_call(outcome: Outcome) -> str:
 
 
 def is_mpis_error(ended: Outcome) -> bool:
-    """Tell whether MPI itself ended the program, by what was printed: it may do so by exit."""
+    """Tell whether MPI itself ended a program of ranks, by what was printed: it may do so by
+    exit."""
     return ended.ranks is not None and bool(
         re.search(r"Fatal error in|Attempting to use an MPI routine", _all(ended))
     )
@@ -133,7 +134,8 @@ def meets_threads_in_mpi(ended: Outcome) -> bool:
 
 
 def mpi_function(ended: Outcome) -> str:
-    """Return the function of MPI that failed, by what was printed; empty: not known."""
+    """Return the function of MPI that failed, by what was printed: MPI_Init_thread where
+    meets_threads_in_mpi; empty: not known."""
     if meets_threads_in_mpi(ended):
         return "MPI_Init_thread"  # which was asked for too little
     said = re.search(r"Fatal error in (?:internal_|P?MPI_)(\w+)", _all(ended))
@@ -141,8 +143,7 @@ def mpi_function(ended: Outcome) -> str:
 
 
 def runtime_warnings(runs: Sequence[BindingRun]) -> tuple[Warned, ...]:
-    """Return the first warning of each run's OpenMP runtime about its environment, where it gave
-    one."""
+    """Return for each run, where it printed one, the first line that has the words of a warning."""
     warnings = []
     for run in runs:
         lines = (run.outcome.printed or "").splitlines()

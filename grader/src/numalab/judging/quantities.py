@@ -178,7 +178,7 @@ def _select_accounts(quantity: Quantity, accounts: Sequence[TimingAccount]) -> l
 
 
 def _middle(quantity: Quantity, accounts: Sequence[TimingAccount]) -> tuple[float, float]:
-    """Return the interval of a role's time in s or its rate in GB/s. Raises NotMeasured."""
+    """Return the interval of a role's time in s or its rate in GB/s."""
     for account in _select_accounts(quantity, accounts):
         for rate in account.rates.roles if account.rates is not None else ():
             middle = rate.gb_per_s if quantity.of == "rate" else rate.elapsed_s
@@ -191,7 +191,7 @@ def _ratio(
     quantity: Quantity, local: Evidence, accounts: Sequence[TimingAccount]
 ) -> tuple[float, float]:
     """Return the interval of a role's speed over another's (`over`). The ratio is taken within each
-    replicate: what disturbs one of its processes disturbs the other, too. Raises NotMeasured."""
+    replicate: what disturbs one of its processes may disturb the other, too."""
     assert quantity.role is not None and quantity.over is not None
     roles = (quantity.role, quantity.over)
     if _select_accounts(quantity, accounts):

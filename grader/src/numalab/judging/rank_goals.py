@@ -117,7 +117,7 @@ GOALS: dict[str, Callable[[Sequence[Rank], int, Topology], Reached]] = {
 
 def reach_of_ranks(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> Reached:
     """Return how far ranks with a team of threads each are from a goal, one of GOALS. Threads
-    beyond the team are the MPI library's. node: the machine's record."""
+    beyond the team don't count. node: the machine's record."""
     return GOALS[goal](ranks, team, topology_of_node(node))
 
 

@@ -1,13 +1,10 @@
-"""Time, memory rate and share of the reference loop of each role that was timed.
-
-A verdict on times rests on ratios; this module gives the same replicates in seconds, in GB/s and,
-where the probe ran, as a share of the speed of numalab's own loop with the same reads and writes.
+"""Time, memory rate and share of the reference loop of each role that was timed. Pure functions.
 
 The share of one replicate is the time of the probe's best repetition over that of the role's: a
 ratio of speeds, since both move the same bytes by the driver's count. Over all replicates it is the
 median with its interval. A role that moves fewer bytes than are counted (stores past the caches,
-merged loops) can be faster than the probe's loop; then its share is above MAX_SHARE and counts as
-unknown. A slow probe would make shares too large in the same way. Pure functions.
+merged loops) can be faster than the probe's loop; if its share is above MAX_SHARE, it counts as
+unknown. A slow probe makes shares too large in the same way.
 """
 
 from __future__ import annotations

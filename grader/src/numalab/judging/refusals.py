@@ -1,6 +1,6 @@
 """Which criteria can't be judged on a machine that refuses a system call or a file.
 
-Pure functions over a machine's record, which has what describe_node was refused.
+Pure functions over a machine's record.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def _all_runs(lab: Lab, criterion: Criterion) -> bool:
 
 
 def _is_bound(lab: Lab, criterion: Criterion) -> bool:
-    """Tell whether a criterion needs threads that OpenMP can bind: libomp ends a program whose
-    threads it can't bind. Ranks that mpiexec can't bind run anywhere, without a message."""
+    """Tell whether a criterion needs threads or ranks that are bound to their cores."""
     return (
         "OMP_PROC_BIND" in lab.environment
         or _needs("sched_setaffinity")(lab, criterion)

@@ -1,4 +1,4 @@
-"""All rules, and the questions that planner, judge and doctor have about them."""
+"""All rules, and questions about them."""
 
 from __future__ import annotations
 
@@ -52,13 +52,12 @@ def reads(criterion: Criterion, *kinds: Kind[Any]) -> bool:
 
 
 def is_needed(kind: Kind[Any], lab: Lab, part: str | None) -> bool:
-    """Tell whether a kind of run shows anything that the lab judges of a part."""
+    """Tell whether a criterion of a lab's part needs a kind of run."""
     return any(reads(criterion, kind) for criterion in lab.criteria_of(part))
 
 
 def judges_answers(criterion: Criterion) -> bool:
-    """Tell whether a criterion is about answers in a file, which are right or wrong whatever the
-    kernel, the machine and the reference solution."""
+    """Tell whether a criterion is about answers in a file."""
     return rule_of(criterion).subject == "answers"
 
 

@@ -1,10 +1,5 @@
-"""What the rules for answers to seeded questions share: verdicts on a file without answers and on
-published answers, and the text on wrong ones.
-
-The answers that come with numalab's solution do not count for a student. Others that a student did
-not work out can't be recognised: another student's for the same seed, or those that numalab's
-sources compute.
-"""
+"""Parts of the rules for answers to seeded questions: verdicts on a file without answers and on
+published answers, and the text on wrong ones."""
 
 from __future__ import annotations
 
@@ -65,7 +60,7 @@ def list_mistakes(
     mistake: Callable[[Question, Answer], str | None],
 ) -> str:
     """Return the first questions with wrong answers in words, with the known mistakes, and how many
-    more there are; never the correct answers.
+    more there are.
 
     Args:
         mistake: returns which known mistake leads to an answer, or None.

@@ -6,9 +6,8 @@ probability above 1/2: where all replicates are alike, that the median of the ma
 Nothing is assumed about their distribution.
 
 **One sign per replicate.** Only whether a margin is above 1 counts. Repetitions inside a
-replicate share the luck of its processes, so they are worked into one number there and are
-never counted one by one (levels of repetition: Kalibera and Jones). Magnitudes would save a
-fifth of the replicates at best, and would ask for symmetry, which other load breaks.
+replicate share the luck of its processes, so they are worked into one number there (levels of
+repetition: Kalibera and Jones). To use magnitudes would ask for symmetry, which other load breaks.
 
 **Definition.** Under the null hypothesis that the claim is false a sign is +1 with probability
 at most 1/2, whatever came before. A gambler who stakes a share s of the capital on +1 multiplies
@@ -30,7 +29,7 @@ requires may have changed since.
 before it, for each stake and so for their average: a nonnegative supermartingale that starts at
 1. By Ville's inequality it ever reaches 1/alpha with probability at most alpha. So one may test
 after every replicate, stop at any time, and continue on another day. For one criterion of one
-program, graded until it is decided:
+program, graded until it is decided, with no sign that can't be known:
 
 - if in every replicate, whatever came before, the chance of a win is at most 1/2, it is decided
   "above" with probability at most 1/e_to_pass;
@@ -39,20 +38,17 @@ program, graded until it is decided:
 
 These probabilities are for each criterion, and for each program that differs. They are about these
 very binaries (the addresses of their code are part of them) under the load of these gradings. They
-require that neither side gains from what was observed before: start order and order of repetitions
-are drawn anew in each replicate, and the processes are new. What a machine does to one program and
-not to the other for many replicates in a row is not drawn anew: then the statement is about the
-machine as it was.
+require that neither side gains from what was observed before. What a machine does to one program
+and not to the other for many replicates in a row is not drawn anew: then the statement is about
+the machine as it was.
 
 **Interval.** The median ratio is above x wherever E counted with the signs "ratio > x" reaches
 1/alpha. The ratios that are rejected on neither side are an interval for the median that holds for
 all numbers of replicates at once (Howard and Ramdas), with error at most alpha on each side. It is
-made of the same e-values: where each sign is that of the ratio, it excludes the ratio that a pass
-requires as soon as, and only when, the claim is decided at the interval's own level.
+made of the same e-values.
 
-**Stakes.** A = 2, B = 1/2 favours large stakes, since most submissions are far from the limit: 5, 8
-and 11 signs that agree decide at alpha 0.05, 0.01 and 0.001, where a uniform stake takes 7, 9 and
-13; for a sign that is +1 in 8 of 10 replicates both take equally long.
+**Stakes.** A = 2, B = 1/2 favours large stakes: 5, 8 and 11 signs that agree decide at alpha 0.05,
+0.01 and 0.001, where a uniform stake takes 7, 9 and 13.
 
 Sources: J. Ville, "Etude critique de la notion de collectif", 1939; G. Shafer, "Testing by
 betting", J. R. Stat. Soc. A 184 (2021); A. Ramdas et al., "Game-theoretic statistics and safe
@@ -85,11 +81,10 @@ _LARGEST_LOG = math.log(sys.float_info.max)
 
 @cache
 def log_e_value(wins: int, count: int) -> float:
-    """Return the natural logarithm of e_value, for any number of signs. Raises ValueError unless
-    0 <= wins <= count.
+    """Return the natural logarithm of e_value. Raises ValueError unless 0 <= wins <= count.
 
     All terms of the sum are positive, and each follows from the one before by a quotient of small
-    numbers; so no digits cancel, and of count signs about count rounding errors are left.
+    numbers; so no digits cancel.
     """
     if not 0 <= wins <= count:
         raise ValueError(f"{wins} wins among {count} signs")

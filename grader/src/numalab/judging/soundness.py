@@ -25,7 +25,7 @@ def evidence_runs(evidence: Evidence) -> tuple[KernelRun, ...]:
 
 
 def node_refuses_tracing(evidence: Evidence) -> bool:
-    """Tell whether this machine lets no worker be traced: it refused the solution's."""
+    """Tell whether this machine refused a tracing of the solution."""
     return any(run.outcome.status == "untraceable" for run in evidence.runs_of(TRACE, SOLUTION))
 
 

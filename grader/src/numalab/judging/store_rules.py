@@ -22,8 +22,8 @@ _ROOM_QUESTION = "Is there room for a block of each of any number of threads?"
 
 
 def is_unnoted(evidence: Evidence) -> bool:
-    """Tell whether the test stores that numalab makes at the end were not observed. The solution's
-    run shows whether that is the kernel's fault or numalab's."""
+    """Tell whether the last run that notes stores came to its end, and the test stores that numalab
+    makes at its end were not observed."""
     runs = evidence.runs_of(STORES)
     return bool(runs) and runs[-1].outcome.ok and not runs[-1].noted
 
@@ -76,7 +76,7 @@ def _overrun_text(threads: int, overrun: Overrun) -> str:
 
 def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict; where it is on a crash, a run that notes stores ended early and all
-    checks came to their end, with the number of threads and the most common cause added."""
+    checks came to their end, with the number of threads and a likely cause added."""
     run = next((run for run in evidence.runs_of(STORES) if not run.outcome.ok), None)
     checks = evidence.runs_of(CHECK)
     came_through = checks and all(check.outcome.ok for check in checks)
@@ -87,8 +87,8 @@ def explain_by_team(verdict: CriterionVerdict, evidence: Evidence) -> CriterionV
 
 
 def _timed(evidence: Evidence) -> list[tuple[Slots, int]]:
-    """Return for each timed run of the submission, where slots was asked after the last repetition,
-    what it reported, and the number of keys that were counted."""
+    """Return for each timed run of the submission that reports slots the report, and the number of
+    keys that were counted."""
     return [
         (role.slots, replicate.n)
         for replicate in evidence.runs_of(TIMED_ROUND)
@@ -253,7 +253,8 @@ def judge_teams(
 
 
 def _untrue_when_timed(run: StoresRun, evidence: Evidence) -> str | None:
-    """Return a sentence on reports of slots that are wrong in timed runs only, or None."""
+    """Return a sentence on reports of slots that are wrong in timed runs, or None, also where
+    _team_slots_fault explains them."""
     for slots, _ in _timed(evidence):
         has_mistake = (
             slots.bad_lengths or slots.unreadable or slots.on_stack or not slots.sums_right

@@ -1,8 +1,7 @@
 """The goals of placement files.
 
-A placement file has lines KEY=VALUE, environment variables of the OpenMP runtime; numalab sets the
-number of threads. It is judged by where the threads of numalab's own program may run, never by its
-text. `node` is a machine's record. Pure functions.
+A placement file has lines KEY=VALUE, environment variables of the OpenMP runtime. It is judged by
+where the threads of numalab's own program may run. `node` is a machine's record. Pure functions.
 """
 
 from __future__ import annotations
@@ -200,8 +199,7 @@ def reach_of_threads(goal: str, threads: Sequence[Thread], team: int, node: Json
 
 @dataclass(frozen=True)
 class TimedTeam:
-    """Two placements of a team, each thread on a core of its own. They differ only in the memories
-    that serve them: neither in the number of threads nor in what the PUs of a core share.
+    """Two placements of a team, each thread on a core of its own.
 
     Attributes:
         single_node: the PUs of each thread, all on one NUMA node.
@@ -230,7 +228,7 @@ def timed_team(node: Json) -> TimedTeam:
 
 
 def environment_of(places: Sequence[Pus]) -> dict[str, str]:
-    """Return the environment variables that put a thread on each place, in order, under any OpenMP
-    runtime. places: the PUs of each."""
+    """Return the environment variables that put a thread on each place, in order. places: the PUs
+    of each."""
     lists = ("{" + ",".join(map(str, pus)) + "}" for pus in places)
     return {"OMP_PLACES": ",".join(lists), "OMP_PROC_BIND": "close"}

@@ -1,7 +1,5 @@
 """The account of a timing criterion: its replicates, what decided it, and why no more were taken.
-
-Reports draw it, and a result's JSON has it beside the verdict. Pure functions.
-"""
+Pure functions."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ class Side:
 
 def side_shown(state: TimingState) -> Side:
     """Return the side to show: of two one that failed, else one that is undecided; of sides that
-    are alike the one with the smaller median margin."""
+    are alike the one with the smaller median margin. Without replicates it is the upper limit's."""
     ceiling = Side(
         state.margins, state.cut, state.decisions, "fast enough", "too slow",
         "as fast as is asked for", "not as fast as is asked for", is_floor=False,
@@ -194,7 +192,7 @@ def timing_accounts(lab: Lab, verdict: Verdict, evidence: Evidence) -> list[Timi
         evidence: that of the machine on which times are taken.
 
     Left out are criteria without a replicate that is complete or met the time limit, and those that
-    failed of a kernel that is not sound, unless launches are compared: its times mean nothing.
+    failed of a kernel that is not sound, unless launches are compared.
     """
     verdicts = {
         verdict_here.name: verdict_here

@@ -8,7 +8,6 @@ repetitions of a replicate into limits in seconds:
   neither);
 - `least_s`, where a claim has a lower side: one that takes as long or less speaks against it.
 
-timing_state.py says how far replicates have decided a claim, timing_rules.py which verdict follows.
 Replicates have to have times of all roles that a claim needs.
 """
 
@@ -55,8 +54,8 @@ class Claim(Rule):
 
 
 def best_s(replicate: TimedRound, role: str) -> float:
-    """Return the least time of a role's repetitions, in s: that of one without disturbance. Where
-    that repetition was stopped it is a lower bound."""
+    """Return the least time of a role's repetitions, in s. Where that repetition was stopped it is
+    a lower bound."""
     return min(replicate.elapsed_s[role])
 
 
@@ -80,7 +79,7 @@ def _chain_limit_s(criterion: Criterion, replicate: TimedRound) -> float:
 
 def speedup_passes_below_s(handout_s: float, solution_s: float) -> float:
     """Return the time in s below which a replicate speaks for a speedup: the geometric mean of both
-    times, capped so that a pass implies an effect on this machine."""
+    times, at most handout_s over the square root of LEAST_HANDOUT_RATIO."""
     return min(math.sqrt(handout_s * solution_s), handout_s / math.sqrt(LEAST_HANDOUT_RATIO))
 
 

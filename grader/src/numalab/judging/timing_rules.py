@@ -6,12 +6,12 @@ its e-value reaches e_to_pass (100, with --quick 20), and *shown not* where that
 reaches e_to_fail (1000, with --quick 20): sequential.py proves the risks. The probe takes the
 solution's place where `at_least_of_lightspeed` is required.
 
-**Without times** (`_verdict_without_times`). In this order: a run of the kernel that was
-interrupted leaves the criterion undecided, and one that numalab made fail is an error; a kernel
-that is not sound fails it, unless launches are compared; an interrupted grading leaves it
-undecided; what kept numalab from timing is an error; a submission that met its time limit fails it
-as too slow; wrong results of a probe that is the reference are an error; a process that did not
-come to its end fails it where the submission is to blame, else it is an error.
+**Without times** (`_verdict_without_times`). In this order: the first run of the kernel that ended
+early leaves the criterion undecided if it was interrupted, and is an error if numalab made it fail;
+a kernel that is not sound fails it, unless launches are compared; an interrupted grading leaves it
+undecided; what kept numalab from timing is an error; then, by replicate, a submission that met its
+time limit fails it as too slow; wrong results of a probe that is the reference are an error; a
+process that did not come to its end fails it where the submission is to blame, else it is an error.
 
 **With times** the first rule of `_RULES_IN_ORDER` that has a verdict gives it:
 
@@ -46,23 +46,18 @@ no_effect_here where it shows the effect with a chance of at least 1/2.
 *Two sides* (chain): the submission takes less than at_most, and more than at_least, times the
 solution's time. These are two claims with signs of their own. A pass has to show both, so a wrong
 one shows a side that does not hold: at most 1/e_to_pass. A fail may come from either side, so each
-takes twice e_to_fail: at most 1/e_to_fail together. Where noise takes a kernel beyond both limits
-in turn, neither claim is lost and the criterion stays undecided; one sign for "inside" would fail
-it.
+takes twice e_to_fail: at most 1/e_to_fail together.
 
 *Plausible* is a speed that the work allows on any machine by the bytes or operations that it takes
-(plausible_up_to in lab.toml). What is faster earns no points before an instructor has seen how it
-is done; results were checked in the same runs, so it need not be a trick.
+(plausible_up_to in lab.toml). What is faster stays undecided.
 
 *The time budget* is for processes that take as long as the solution's. What the submission's take
 beyond that, to start and for all requests beside repetitions, is accounted for separately
-(timing_state.TimeBudgetUse). Other load does not use it up: the processes have to take eight times
-as long as the solution's in the same replicate, in two replicates or more.
+(timing_state.TimeBudgetUse). It counts as used up only if the processes took eight times as long
+as the solution's in the same replicate, in two replicates or more.
 
 *Steady*: in the replicates that have a control, a second process of the solution, the distance
-|log(time / limit)| is at most twice |log(control / solution)| in half of them or more. A submission
-that is as near to the limit as the solution is to itself is called unstable with probability at
-most 1/e_to_fail.
+|log(time / limit)| is at most twice |log(control / solution)| in half of them or more.
 """
 
 from __future__ import annotations
@@ -185,8 +180,8 @@ def _verdict_without_times(criterion: Criterion, evidence: Evidence) -> Criterio
 def _disturbed(
     criterion: Criterion, evidence: Evidence, role: str, outcome: Outcome
 ) -> CriterionVerdict:
-    """Return the failure where a process of numalab's ended badly beside the student's work, and
-    does not without it."""
+    """Return the failure where a process of numalab's ended badly, and the student's work is to
+    blame."""
     ending = explain.outcome(outcome, evidence.language)
     if criterion.slow is not None:
         why = (
@@ -320,7 +315,7 @@ def _interval_words(bounds: tuple[float | None, float | None], state: TimingStat
 
 
 def _implausible(times: _Times) -> CriterionVerdict | None:
-    """Leave undecided what is faster than the work allows: it may be a discovery."""
+    """Leave undecided what is faster than the work allows."""
     most = times.criterion.plausible_up_to
     if times.state.outcome != "pass" or times.reference_ratio <= most:
         return None
@@ -357,8 +352,7 @@ def _no_effect(times: _Times) -> CriterionVerdict | None:
 
 
 def _still_handout(times: _Times) -> CriterionVerdict | None:
-    """Fail starting code with a reason of its own: how it compares with itself says something about
-    the machine only."""
+    """Fail a speedup of starting code that is missed or unstable with a reason of its own."""
     state, files = times.state, times.evidence.unchanged_files
     is_missed = state.outcome == "fail" or state.is_unstable
     if not SPEEDUP.judges(times.criterion) or not is_missed or not files:
@@ -397,7 +391,7 @@ def _overspent(times: _Times) -> CriterionVerdict | None:
 
 
 def _effect_lost(times: _Times) -> CriterionVerdict | None:
-    """Leave undecided a speedup that noise hides just now."""
+    """Leave undecided a speedup where starting code and solution take about the same time."""
     if not times.required.is_lost:
         return None
     return times.verdict(

@@ -12,8 +12,7 @@ speaks for the claim |
 | unsteady | distance from the limit > UNSTEADY_RATIO x distance of control and solution | the \
 submission's times scatter more than the reference solution's |
 
-Each gives a sign per replicate. sequential.py accumulates signs to decisions, whose risks it
-states.
+Each gives a sign per replicate; sequential.py accumulates signs to decisions.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ class RequiredSpeed:
     @property
     def is_lost(self) -> bool:
         """Whether starting code and solution take so nearly the same time that a speedup can't be
-        measured. Where the machine showed the effect before, that is noise."""
+        measured."""
         return self.effect is not None and self.effect < LEAST_HANDOUT_RATIO
 
 
@@ -192,8 +191,7 @@ class TimingState(ClaimSide):
     @property
     def is_unstable(self) -> bool:
         """Whether the claim is undecided since the submission is unsteady: the machine shows the
-        effect, the control is shown to meet the claim, and to be steadier. It means something only
-        once no replicate follows."""
+        effect, the control is shown to meet the claim, and to be steadier."""
         return (
             self.outcome is None
             and any(claim.reached is None for claim in self.claims)
@@ -204,7 +202,7 @@ class TimingState(ClaimSide):
 
     @property
     def decided(self) -> bool:
-        """Whether further replicates change nothing."""
+        """Whether an outcome is decided."""
         return self.outcome is not None
 
 
@@ -261,9 +259,9 @@ def _is_missed(criterion: Criterion, replicate: TimedRound) -> bool:
 
 def _sign(criterion: Criterion, replicate: TimedRound) -> bool | None:
     """Return whether the submission took less than passes_below_s; None where it was stopped before
-    that is known, as can happen only if the limit has changed since.
+    that is known.
 
-    A replicate that was taken again is never won: otherwise a submission could spoil a replicate
+    A replicate that was taken again is not won: otherwise a submission could spoil a replicate
     that it is about to lose, and have a second chance.
     """
     if is_cut(replicate) and not _is_missed(criterion, replicate):
@@ -358,14 +356,14 @@ class TimeBudgetUse:
     """The time that the submission's processes took beyond the reference's, over replicates. The
     reference is the solution, or the probe where no solution is timed.
 
-    A process takes time to start and for all requests, beside its repetitions.
+    Such a time covers the start of a process and its requests.
 
     Attributes:
         replicates: the number of replicates.
         hogging: the number of those in which the submission took HOGGING_RATIO times as long as
             the reference, or longer.
         submission_s, reference_s: what the processes took in all replicates together.
-        least: the number of replicates that a grading takes at least.
+        least: the number of replicates from which on the budget does not count.
         allowed_s: how much longer the submission may take until there are so many.
     """
 
@@ -398,7 +396,7 @@ def control_role(replicate: TimedRound) -> str:
 
 def time_budget_use(evidence: Evidence) -> TimeBudgetUse:
     """Return what replicates took of the time budget. evidence: has those that were taken for one
-    criterion; those without such times are left out."""
+    criterion; those without such times, or that are not complete, are left out."""
     effort = effort_for(evidence.size, evidence.quick)
     both = [
         (replicate.taken_s[SUBMISSION], replicate.taken_s[control_role(replicate)])

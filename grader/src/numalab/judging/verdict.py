@@ -1,4 +1,4 @@
-"""Verdicts: one status, value and reason for each criterion, and their sum."""
+"""Verdicts: status, value and reason of each criterion, and their sum."""
 
 from __future__ import annotations
 
@@ -251,8 +251,9 @@ def _worst(statuses: Collection[Status]) -> Status:
 
 
 def status_over(statuses: Collection[Status]) -> Status:
-    """Return the status of a criterion that has these on several machines: the worst of them.
-    not_gradable does not count, unless all are."""
+    """Return the status of a criterion that has these on several machines: fail, error,
+    inconclusive or pass, the first of them that occurs. not_gradable does not count, unless all
+    are."""
     if all(status == "not_gradable" for status in statuses):
         return "not_gradable"
     return _worst(statuses)

@@ -20,8 +20,8 @@ from numalab.labs.declaration import KERNEL_FILES, Criterion
 
 
 def uses_single_thread(evidence: Evidence) -> bool:
-    """Tell whether a team's CPU time is compared with a single thread's. It is not on a virtual
-    machine, whose PUs share fewer real cores, so that its CPU times are no measure."""
+    """Tell whether a team's CPU time is compared with a single thread's: with two cores or more,
+    but not on a virtual machine, whose PUs may share fewer real cores."""
     return not evidence.is_virtual and int(evidence.node["cores"]) >= 2
 
 
@@ -76,9 +76,9 @@ def _explain_slowness(
     other: Criterion,
     verdict: CriterionVerdict,
 ) -> CriterionVerdict:
-    """Add to the verdict on a missed speedup, where the work is shared evenly, that dealing it out
-    in small pieces costs time. With a data race that would be a guess, since what threads share and
-    write is slow, too. Starting code needs no explanation."""
+    """Add to the verdict on a missed speedup of changed code, where the work is shared evenly, a
+    hint at what costs time: a data race where one was found, else small pieces, or the work
+    itself."""
     is_slow = SPEEDUP.judges(other) and verdict.cause in ("too_slow", "unstable")
     is_started = KERNEL_FILES[evidence.language] not in evidence.unchanged_files
     if even.status != "pass" or other.part != criterion.part or not (is_slow and is_started):
@@ -176,7 +176,7 @@ def _judge_activity(
 
 def _unlike(evidence: Evidence) -> str:
     """Return a sentence on a machine with cores of several kinds, with a space before it; else
-    empty. Equal parts take unequal time there."""
+    empty."""
     kinds = core_kinds(evidence.node)
     if kinds is None or len(kinds) < 2:
         return ""
