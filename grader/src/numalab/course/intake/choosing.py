@@ -85,7 +85,8 @@ def choose_files(
 
     Returns:
         What is taken for each lab, and a text for each lab with places of which nothing is taken,
-        or for files of an unknown lab, or if there are none. At least one of the two has something.
+        for files of an unknown lab, or if no file of a lab is found. At least one of the two has
+        something.
     """
     files = [
         entry
