@@ -70,7 +70,7 @@ class ScoredAttempt:
         language: the best one of those that count.
         earned, gradable, max_points: sums over its criteria; gradable includes what is undecided.
         undecided: its undecided criteria, and those that ended as an error.
-        late_s: seconds after the deadline; 0 if it is in time.
+        late_s: seconds after the deadline; 0 if it is in time or within the grace period.
         penalty: share of the points taken off for being late, 0 to 1.
         unpenalized_points: earned over gradable, on the scale of the lab's points in the course;
             None if nothing was gradable.

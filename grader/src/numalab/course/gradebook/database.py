@@ -52,16 +52,16 @@ def _has_locks(course: CourseFolder) -> bool:
 
 
 def _connect(path: Path, mode: str, has_locks: bool) -> sqlite3.Connection:
-    """Connect to a database. mode: SQLite's; rwc creates a missing file. Raises sqlite3.Error."""
+    """Connect to a database. mode: SQLite's; rwc creates a missing file."""
     options = f"mode={mode}" + ("" if has_locks else "&vfs=unix-none")
     name = f"{path.absolute().as_uri()}?{options}"
     return sqlite3.connect(name, uri=True, timeout=WAIT_S, isolation_level=None)
 
 
 def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
-    """Open a gradebook for writing, and create it if it is missing. The caller holds its lock, and
-    closes it. path: the course's gradebook, or a file that is to take its place. Raises UserError
-    if it is of another version, and sqlite3.Error."""
+    """Open a gradebook for writing, and create it if it is missing. Call it with its lock held, and
+    close it. path: the course's gradebook, or a file that is to take its place. Raises UserError if
+    it is of another version."""
     database = _connect(path, "rwc", _has_locks(course))
     try:
         database.execute("PRAGMA journal_mode = DELETE")
@@ -82,9 +82,9 @@ def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
-    """Open a course's gradebook for reading; the caller closes it. What a killed writer has left
-    unfinished is rolled back if possible. Raises UserError if it is of another version,
-    NumalabError if it can't be read or is written all the time, sqlite3.Error and OSError."""
+    """Open a course's gradebook for reading; close it. What a killed writer has left unfinished is
+    rolled back if possible. Raises UserError if it is of another version, and NumalabError if it
+    can't be read or is written all the time."""
     path = course.gradebook
     if _has_locks(course):
         # A writer that was killed leaves a journal, and only a process that may write can roll back
@@ -106,8 +106,7 @@ def connect_to_read(course: CourseFolder) -> sqlite3.Connection:
 
 def _content(course: CourseFolder) -> bytes:
     """Return the file as it is between two changes: during one there is a journal. It is read until
-    it is twice the same, since on another machine the journal may become visible late. Raises
-    NumalabError, sqlite3.Error and OSError."""
+    it is twice the same, since on another machine the journal may become visible late."""
     path = course.gradebook
     until_s = time.monotonic() + WAIT_S
     before = None
@@ -131,7 +130,7 @@ def _content(course: CourseFolder) -> bytes:
 
 def _roll_back_killed_writer(course: CourseFolder) -> None:
     """Have SQLite roll back the unfinished change of a writer that was killed, if there is one and
-    the file can be written. Raises sqlite3.Error and OSError."""
+    the file can be written."""
     if not (_journal(course.gradebook).exists() and os.access(course.gradebook, os.W_OK)):
         return
     with (
@@ -143,8 +142,8 @@ def _roll_back_killed_writer(course: CourseFolder) -> None:
 
 
 def lock(course: CourseFolder) -> AbstractContextManager[None]:
-    """Keep other writers out until the context ends. Raises LockedError if there is one, UserError
-    if the lock can't be written, and OSError."""
+    """Keep other writers out until the context ends. Raises LockedError if there is one, and
+    UserError if the lock can't be written."""
     return hold_lock(
         course.gradebook_lock,
         lambda who: f"{course.gradebook} is being written by {who}. Wait for it, then try again.",

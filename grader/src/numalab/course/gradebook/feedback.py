@@ -1,5 +1,4 @@
-"""A grade in words, as a comment in a gradebook has it. Plain text, which each export adapts to its
-format."""
+"""A grade in words, as a comment in a gradebook has it, in plain text."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
 """The gradebook: what was handed in and graded, in one SQLite file.
 
-It is an index, not the truth. The truth lies in files that are never changed: each collection of
-hand-ins in deliveries/, each attempt in its folder. So the file may be deleted at any time and be
-made again from them, and a process that is killed can only leave it behind them, never ahead.
+It is an index, and can be made again from files (rebuild): each collection of hand-ins in
+deliveries/, each attempt in its folder.
 
 One process at a time writes it and keeps others out with a lock next to it, since SQLite's own
-locks can't be relied on if files are shared over a network
-(https://www.sqlite.org/faq.html#q5), and may be missing there (database.py). The journal is a
-rollback journal: write-ahead logging needs memory that all readers share with the writer, and so
-works on a single machine only (https://www.sqlite.org/wal.html).
+locks can't be relied on if files are shared over a network (https://www.sqlite.org/faq.html#q5),
+and may be missing there (database.py). The journal is a rollback journal: write-ahead logging needs
+memory that all readers share with the writer, and so works on a single machine only
+(https://www.sqlite.org/wal.html).
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class _Contents:
 
     Attributes:
         external_of: a student's keys as they came with a lab's last hand-in.
-        hand_ins: oldest first.
+        hand_ins: in the order in which they were last taken in.
         problems: those of the last collection.
         not_taken: why what was handed in was not taken; an empty lab stands for every lab.
     """
@@ -111,8 +110,7 @@ class _Contents:
 
 
 class Gradebook:
-    """An open gradebook, as use_gradebook yields it. Methods may raise sqlite3.Error, which
-    use_gradebook turns into NumalabError and UserError."""
+    """An open gradebook. Methods may raise sqlite3.Error."""
 
     def __init__(self, course: CourseFolder, database: sqlite3.Connection) -> None:
         self._course, self._database = course, database
@@ -130,9 +128,9 @@ class Gradebook:
         self._database.execute("COMMIT")
 
     def add_submissions(self, intake: Intake) -> None:
-        """Add a collection, unless it is the last one once more. Its problems replace those of the
-        last one. Raises OSError if its record can't be written, and NumalabError if another
-        collection's is damaged."""
+        """Add a collection, and write its record to deliveries/, unless it is the last one once
+        more. Its problems replace those of the last one. Raises NumalabError if a collection's
+        record is damaged."""
         files = _collection_files(self._course)
         number, last = files[-1] if files else (0, None)
         if last is None or _read_collection(last)[0] != intake:
@@ -144,7 +142,7 @@ class Gradebook:
         self._catch_up()
 
     def _catch_up(self) -> None:
-        """Add the collections whose records are not in the database yet. Raises NumalabError."""
+        """Add the collections whose records are not in the database yet."""
         ((here,),) = self._database.execute("SELECT coalesce(max(number), 0) FROM deliveries")
         for number, path in _collection_files(self._course):
             if number > here:
@@ -228,7 +226,7 @@ class Gradebook:
         ]
 
     def handed_in(self) -> dict[tuple[str, str], list[HandIn]]:
-        """Return hand-ins by student and lab, oldest first."""
+        """Return hand-ins by student and lab, in the order in which they were last taken in."""
         return self._contents().hand_ins
 
     def attempts(self) -> Iterator[Attempt]:
@@ -335,15 +333,14 @@ def use_gradebook(course: CourseFolder, read_only: bool = False) -> Iterator[Gra
 
     Args:
         read_only: make no gradebook, and keep no writer out, except to roll back what a killed one
-            has left; each change by another process is visible as a whole or not at all. Otherwise
-            the gradebook is made if there is none, and collections that it lacks are added.
+            has left. Otherwise the gradebook is made if there is none, and collections that it
+            lacks are added.
 
     Raises:
         LockedError: another process writes the gradebook (not with read_only).
         UserError: there is none (with read_only), its folder or lock can't be made (without), or it
             is damaged or of another version.
         NumalabError: the file can't be used, or the record of a collection is damaged.
-        OSError: on a file system without locks, a file can't be read or written.
     """
     if not read_only:
         try:
@@ -377,7 +374,6 @@ def rebuild(course: CourseFolder, progress: StepReport) -> None:
         LockedError: another process writes it.
         UserError: the course has no folder, or the lock can't be written.
         NumalabError: the file can't be used, or a record is damaged.
-        OSError: files can't be replaced.
     """
     if not course.root.is_dir():
         raise UserError(f"there is no folder {course.root}")

@@ -6,8 +6,8 @@ The share of each part is:
 - kernel, variant: points over those that are gradable on the machine, less the penalty for being
   late, or what was set by hand for the variant;
 - diagnose, prediction: the score of diagnose.toml in the kernel's hand-in that was graded first of
-  those that have it, and of predictions.toml in the variant's, less that hand-in's penalty: answers
-  given after a grading has shown the correct ones earn nothing;
+  those that have it, and of predictions.toml in the variant's, less that hand-in's penalty, since a
+  grading shows the correct answers;
 - viva: the mark.
 """
 
@@ -135,7 +135,8 @@ def _score_viva(student_id: str, lab: str, rules: Rules) -> PartScore:
 
 
 def _gradable_share(row: StandingRow) -> float:
-    """Return the share of a row's points that is gradable on the machine; 1 if it is not known."""
+    """Return the share of a row's points that is gradable on the machine; 1 if it is not known or
+    the row can give none."""
     if row.gradable_points is None or not row.max_points:
         return 1.0
     return row.gradable_points / row.max_points

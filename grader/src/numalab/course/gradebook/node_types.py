@@ -18,8 +18,8 @@ def stored_facts(node: Json) -> Json:
 
 
 def node_type(node: Json) -> str:
-    """Return a machine's type in words, equal for machines of the same kind; empty if its NUMA
-    nodes are not known."""
+    """Return a machine's type in words: the numbers of packages, NUMA nodes and cores, and the
+    CPU's model, as far as they are known; empty if the number of NUMA nodes is not."""
     if "numa_nodes" not in node:
         return ""
     parts = [

@@ -1,8 +1,7 @@
 """Parts of a lab's grade: what each is worth, and what it gives. Pure functions.
 
-A student reaches a share, 0 to 1, of each part. The points that the parts of a lab can give are
-rounded to hundredths and add up to the lab's points, unless all are left out; those that they give
-add up to the student's, unless these are set by hand.
+A student reaches a share, 0 to 1, of each part. The points that the parts of a lab can give add up
+to the lab's points, unless all parts are left out.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class GradePart(PartScore):
 
 
 def round_points(points: float) -> float:
-    """Round points to hundredths."""
+    """Round points to hundredths; a half is rounded up."""
     return round(points + 1e-9, 2)
 
 

@@ -23,7 +23,8 @@ def check_rules(
 
 
 def _unknown(rules: Rules, students: Collection[str]) -> Iterator[str]:
-    """Yield a sentence for each student that course.toml names and the gradebook does not have."""
+    """Yield a sentence for each student that a table of course.toml names and that is not among the
+    students."""
     named = [("[[override]]", override.student_id) for override in rules.overrides]
     named += [("[[extension]]", extension.student_id) for extension in rules.extensions]
     named += [("[[viva]]", mark.student_id) for mark in rules.vivas]
@@ -36,8 +37,8 @@ def _unknown(rules: Rules, students: Collection[str]) -> Iterator[str]:
 
 
 def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[str]:
-    """Yield sentences on marks of a viva that weighs nothing, and on parts that no student has
-    handed in."""
+    """Yield a sentence on marks of a viva that weighs nothing, and one for each lab with parts that
+    no student with points has handed in."""
     if rules.vivas and not rules.parts.get("viva"):
         yield (
             f"{words.count(len(rules.vivas), 'mark')} of [[viva]], and no [parts] in which viva "
@@ -62,7 +63,7 @@ def _ineffective(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[str]:
 
 
 def _refused(rules: Rules, rows: Iterable[StandingRow]) -> Iterator[str]:
-    """Yield sentences if there are hand-ins without a grade because --quick does not count."""
+    """Yield a sentence if there are hand-ins without a grade because --quick does not count."""
     left = [
         row
         for row in rows

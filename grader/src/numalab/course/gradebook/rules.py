@@ -1,9 +1,7 @@
 """course.toml: which attempt counts, what being late costs, what the parts of a grade weigh, and
 what was set by hand.
 
-What is not understood is refused: a misspelt deadline must not become no deadline. None of it is
-stored with the grades, so a change of course.toml takes effect the next time that grades are read,
-without grading anything again; one of timezone, for hand-ins, when their times are read again.
+What is not understood is refused: a misspelt deadline must not become no deadline.
 """
 
 from __future__ import annotations
@@ -74,8 +72,7 @@ class LateRules:
 
 @dataclass(frozen=True)
 class Override:
-    """Points set by hand, on the scale of the lab's points; nothing is taken off them. author and
-    date may be empty."""
+    """Points set by hand, on the scale of the lab's points. author and date may be empty."""
 
     student_id: str
     lab: str
@@ -245,7 +242,7 @@ def _lab(lab: Table, timezone: str) -> LabRules:
 
 
 def _parts(course: Table) -> dict[PartName, float]:
-    """Read the weights of parts; none without [parts]. Raises UserError."""
+    """Read the weights of parts; none without [parts]."""
     if "parts" not in course:
         return {}
     parts = course.table("parts", PART_NAMES)
@@ -259,7 +256,8 @@ def _parts(course: Table) -> dict[PartName, float]:
 
 
 def _check_lab_parts(labs: Table, rules: Rules) -> None:
-    """Check that each lab that names its parts is left with one that counts."""
+    """Check the parts that labs name: the lab is no variant, [parts] has weights, and one of its
+    parts has a weight above 0."""
     for name, lab in rules.labs.items():
         if lab.parts is None:
             continue
@@ -344,8 +342,8 @@ def parse_rules(
     lab_names: Collection[str] | None = None,
     labs_by_part: Mapping[PartName, Collection[str]] = NOT_KNOWN,
 ) -> Rules:
-    """Parse the text of a course.toml. where: its name in messages; otherwise as read_rules, which
-    see for what is raised, too."""
+    """Parse the text of a course.toml. where: its name in messages. The other arguments and what is
+    raised are as for read_rules."""
     course = parse_table(text, where, UserError, COURSE_KEYS)
     labs = course.table("labs", None)
     for name in labs.values:
@@ -397,8 +395,7 @@ def read_rules(
         labs_by_part: as in Rules.
 
     Raises:
-        UserError: the file can't be read, or something in it is not understood; the message then
-            names file and line.
+        UserError: the file can't be read, or something in it is not understood.
     """
     try:
         text = read_text(path, UserError)

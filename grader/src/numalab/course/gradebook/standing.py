@@ -1,7 +1,7 @@
 """The grades of a class: for each student and lab the attempt that counts, and what it is worth.
 
-They are derived from the gradebook under the course's rules, and pages and exports are made from
-them. Points here are final: penalties are taken off, and points set by hand are in place.
+They are derived from the gradebook under the course's rules. Points here are final: penalties are
+taken off, and points set by hand are in place.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class StandingRow:
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:
-        """All attempts, the one that counts first."""
+        """The attempt that counts, if there is one, followed by the others."""
         return self.others if self.attempt is None else (self.attempt, *self.others)
 
     @property
@@ -96,7 +96,7 @@ class StandingRow:
     @property
     def result(self) -> Json | None:
         """The attempt's result in the language that counts; without a language, its best one. None
-        without an attempt."""
+        if there is no such result."""
         found = self.attempt.results if self.attempt is not None else ()
         if self.language:
             found = tuple(result for result in found if result["language"] == self.language)

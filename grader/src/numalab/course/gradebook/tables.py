@@ -63,13 +63,14 @@ def compact_json(data: Any) -> str:
 
 
 def normalize_time(time: str) -> str:
-    """Return a time of ISO 8601 in UTC and to the second, so that texts compare as times do."""
+    """Return a time of ISO 8601 in UTC and to the second, so that texts compare as times do; one
+    without a zone is taken to be in this machine's."""
     return datetime.fromisoformat(time).astimezone(UTC).isoformat(timespec="seconds")
 
 
 def drop_timing(results: Iterable[Json]) -> list[Json]:
     """Return results without the times that were spent and what criteria's times are based on,
-    which takes most room and is in the attempt's folder."""
+    which takes room."""
     return [
         {key: value for key, value in result.items() if key not in ("spent_s", "criteria")}
         | {
@@ -200,7 +201,7 @@ def _keep_not_taken(database: sqlite3.Connection, intake: Intake) -> None:
 
 def read_not_taken(database: sqlite3.Connection) -> dict[tuple[str, str], str]:
     """Return why hand-ins could not be taken, by student and lab; an empty lab stands for every
-    lab."""
+    lab. Empty if the database has no such table."""
     known = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'not_taken'").fetchone()
     if known is None:
         return {}

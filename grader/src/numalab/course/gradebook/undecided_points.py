@@ -3,7 +3,7 @@
 Points that are undecided, or that an internal error has left ungraded, count as not earned until
 they are decided, and stay among those that can be earned. Otherwise undecided points would be worth
 more than failed ones, and a student who makes a kernel noisy would gain by it. Points that are not
-gradable on a machine are another matter: no grading on it would ever decide them.
+gradable on a machine are another matter: grading on it again does not decide them.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def undecided_points(result: Json) -> tuple[UndecidedPoints, ...]:
 
 
 def is_worth_regrading(result: Json) -> bool:
-    """Tell whether grading again could decide something. An implausibly short time is left to an
-    instructor."""
+    """Tell whether grading again could decide something: a criterion is undecided or ended as an
+    error, for another cause than an implausibly short time."""
     names = {each.criterion for each in undecided_points(result)}
     return any(
         criterion["name"] in names

@@ -112,7 +112,8 @@ class _Stream:
             raise Refused(f"{self._name} {error}") from error
 
     def read(self, most: int = -1) -> bytes:
-        """Return at most `most` bytes, none at the end; 0 or less: as many as come at once."""
+        """Return at most `most` bytes, and at most 64 KiB, none at the end; `most` of 0 or less: up
+        to 64 KiB."""
         data = self._request(min(most, _CHUNK_BYTES) if most > 0 else _CHUNK_BYTES)
         self._read += len(data)
         self._archive.read_bytes += len(data)
@@ -146,7 +147,7 @@ class ForeignArchive(Refused):
 
 def copy_to_file(source: Readable, most_bytes: int, name: str, stack: ExitStack) -> IO[bytes]:
     """Copy a stream to a nameless file, which the stack closes. Raises Refused if it is larger than
-    most_bytes or can't be read, and OSError."""
+    most_bytes or can't be read."""
     file: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
     for chunk in iter(lambda: source.read(_CHUNK_BYTES), b""):
         if file.tell() + len(chunk) > most_bytes:
@@ -167,7 +168,6 @@ def read_archive(
     Raises:
         ForeignArchive: archives of its kind are not read.
         Refused: it passes a limit, has no byte, is damaged, or is no zip or tar.
-        OSError: it can't be read, or its reader not be started.
     """
     size = file.seek(0, 2)
     if size > limits.archive_bytes:

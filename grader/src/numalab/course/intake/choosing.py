@@ -85,7 +85,8 @@ def choose_files(
 
     Returns:
         What is taken for each lab, and a text for each lab with places of which nothing is taken,
-        or for files of an unknown lab. At least one of the two has something.
+        for files of an unknown lab, or if no file of a lab is found. At least one of the two has
+        something.
     """
     files = [
         entry
@@ -227,10 +228,10 @@ def _refused(files: Sequence[Entry]) -> Iterator[str]:
 
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
-    """Return the lab of files that are in no lab's folder: the only one that is graded, the one
-    that the collection is about, or the only one whose contract the kernels name or fulfil; None if
-    it is not clear. It is a variant only if the collection is about one: others need a folder of
-    their own."""
+    """Return the lab of files that are in no lab's folder: the only one that is graded and no
+    variant, the one that the collection is about, or the only one whose contract the kernels name
+    or fulfil; None if it is not clear. It is a variant only if the collection is about one: others
+    need a folder of their own."""
     labs = {name: lab for name, lab in labs.items() if not lab.is_variant}
     if len(labs) == 1:
         return next(iter(labs))

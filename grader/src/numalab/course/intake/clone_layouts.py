@@ -65,7 +65,7 @@ def assignment_prefix(
     logins: Iterable[str] = (),
     candidates: Iterable[str] = (),
 ) -> str:
-    """Return what clones' names begin with before the login; empty if they have nothing in common.
+    """Return what clones' names begin with before the login; may be empty.
 
     It is the prefix that leaves most known logins; if it leaves none, the first that a name has of
     the folder's name and the candidates; else what all names begin with, up to a hyphen.
@@ -117,7 +117,7 @@ def _unclear(places: Sequence[Place]) -> UserError:
 
 def _student_part(places: Sequence[Place], context: CollectionContext) -> int:
     """Return the index of the part of the clones' paths, which are equally long, that is the
-    student. Raises UserError if that is not clear."""
+    student."""
     count = len(places[0])
     values = [{place[part] for place in places} for part in range(count)]
     known = [sum(folded(value) in context.logins for value in of_part) for of_part in values]

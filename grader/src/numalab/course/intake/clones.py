@@ -29,7 +29,7 @@ _LIMITS = ToolLimits(
 
 
 def make_empty_repository(folder: Path) -> Path:
-    """Make a folder that git takes for a repository, and return it. Raises OSError."""
+    """Make a folder that git takes for a repository, and return it."""
     (folder / "objects").mkdir(parents=True)
     (folder / "refs").mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")

@@ -1,10 +1,10 @@
 """Archives that numalab does not read, and the commands that unpack them.
 
 Python's library has no reader for 7z and RAR, and a program for them would run as the instructor,
-on untrusted input. So these archives are recognized by their first bytes, which a false suffix does
-not hide, and the message about one has the commands that unpack it. (First bytes: 7zFormat.txt of
-the LZMA SDK, "Signature"; RAR 5.0 archive format, rarlab.com, "RAR 5.0 signature" and "RAR 4.x
-signature"; RFC 8878, 3.1.1, of Zstandard.)
+on untrusted input. So archives of 7z, RAR and Zstandard are recognized by their first bytes, which
+a false suffix does not hide, and the message about one has the commands that unpack it. (First
+bytes: 7zFormat.txt of the LZMA SDK, "Signature"; RAR 5.0 archive format, rarlab.com, "RAR 5.0
+signature" and "RAR 4.x signature"; RFC 8878, 3.1.1, of Zstandard.)
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ def kind_by_head(head: bytes) -> ForeignKind | None:
 
 
 def _argument(name: str) -> str:
-    """Quote a name for a shell; return FILE for one that can't be copied from a screen, or that
-    looks like an option."""
+    """Quote a name for a shell; return FILE for one that has unprintable characters or begins with
+    a hyphen."""
     return shlex.quote(name) if name.isprintable() and not name.startswith("-") else "FILE"
 
 

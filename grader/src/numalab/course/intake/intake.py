@@ -1,7 +1,6 @@
 """Import a collection of hand-ins: who has handed in what, and the files, into the course's folder.
 
-A student of whom nothing can be taken gets a problem with a sentence that says why. Importing the
-last collection again, in the same way, changes nothing.
+A student of whom nothing can be taken gets a problem with a sentence that says why.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def import_submissions(
     is_starting: IsStarting = never_starting,
 ) -> Intake:
     """Read a collection, which is a folder or an archive, and write what is taken to the course.
-    The caller holds the course's lock.
+    Call it with the course's lock held.
 
     Args:
         labs: the labs that are graded, by name.
@@ -225,8 +224,7 @@ class _Zones:
 def _read_entries(
     collection: Path, readers: ReaderPool, stack: ExitStack, labs: Mapping[str, Lab]
 ) -> tuple[Entry, ...]:
-    """Return the entries of a collection, which can be read until the stack is closed. Raises
-    UserError if it is no class's collection, or can't be read."""
+    """Return the entries of a collection, which can be read until the stack is closed."""
     try:
         if collection.is_dir():
             entries = tuple(walk_folder(collection))
@@ -360,8 +358,7 @@ def _choose(
 def _members(
     entry: Entry, folders: tuple[str, ...], readers: ReaderPool, stack: ExitStack
 ) -> list[Entry]:
-    """Return the members of a student's archive, with `folders` before their paths. Raises Refused
-    and OSError."""
+    """Return the members of a student's archive, with `folders` before their paths."""
     if entry.refused or entry.opener is None:
         raise Refused(f"{shown(entry.name)} {entry.refused}")
     kind = SUFFIX_KINDS.get(archive_suffix(entry.name))
@@ -397,7 +394,7 @@ def _resolve_duplicates(handed: Sequence[TakenHandIn]) -> tuple[list[TakenHandIn
 
 
 def _write(course: CourseFolder, submission: Submission, files: Mapping[str, bytes]) -> None:
-    """Write a hand-in's files to the course, unless they are there. Raises OSError."""
+    """Write a hand-in's files to the course, unless they are there."""
     folder = course.submission(submission.student.id, submission.lab, submission.digest)
     if folder.exists():
         return

@@ -227,7 +227,7 @@ def _is_students(top: Entry) -> bool:
 def _system_of(entries: Sequence[Entry], context: CollectionContext) -> tuple[str, dict[str, str]]:
     """Return the system that most entries are of; "plain" if no system has more entries than there
     are others that can be students'. With "plain" also return entries that are named as a system
-    names them, each with that system."""
+    without clones names them, each with that system."""
     fitting = {name: system.match(entries, context) for name, system in _SYSTEMS.items()}
     system = max(fitting, key=lambda name: len(fitting[name]))
     students = {name for name, top in top_entries(entries).items() if _is_students(top)}
@@ -253,8 +253,7 @@ def read_layout(
     """Return which entries are which student's, in the collection or in its only folder.
 
     Args:
-        requested: one of LAYOUTS; None: the layout that most entries have. Entries that are named
-            differently become problems.
+        requested: one of LAYOUTS; None: the layout that most entries have.
 
     Raises:
         UserError: nothing is named as requested, or it is not clear which part of the clones' paths

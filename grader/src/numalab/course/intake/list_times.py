@@ -73,8 +73,8 @@ def _names(locale: str) -> _Names:
 
 
 def _hour(hour: int, half: str | None) -> int | None:
-    """Return the hour of 24; None for am with an hour above 12. half: am, pm or None. Polish packs
-    write a half of the day next to an hour of 24."""
+    """Return the hour on a clock of 24 hours; None for am with an hour above 12. half: am, pm or
+    None. Polish packs write a half of the day next to an hour of 24."""
     if half is None or hour > 12 or hour == 0:
         return None if half == "am" and hour else hour
     return hour % 12 + (12 if half == "pm" else 0)
@@ -116,10 +116,11 @@ def _parse_units(
 def parse_time(text: str, locale: str) -> datetime | None:
     """Return the time of a text in a language, without a zone; None if it is not understood.
 
-    It needs a day, a month by its name, a year of four digits and a time. Short unknown words are
-    ignored, but not after the time, where a word may be a half of the day. If signs mark year,
-    month and day (_UNITS), all are numbers, and no word may be unknown. locale: CLDR's name; raises
-    babel's UnknownLocaleError, LookupError or ValueError if there are no words for it.
+    It needs a day, a month by its name, a year of four digits and a time, in the first 120
+    characters. Short unknown words before the time are ignored; after it may be a half of the day,
+    or a word of the language's formats of times. If signs mark year, month and day (_UNITS), they
+    are numbers, and between date and time may be days of the week and one half of the day. locale:
+    CLDR's name, which Babel's Locale.parse must know.
     """
     text = " ".join(text[:_MOST_LETTERS].split())
     clocks = list(_CLOCK.finditer(text))
@@ -152,7 +153,7 @@ def parse_time(text: str, locale: str) -> datetime | None:
 
 
 def _locales(preferred: Iterable[str]) -> Iterator[str]:
-    """Yield the preferred locales, then all languages of CLDR."""
+    """Yield the preferred locales, then languages of CLDR."""
     yield from preferred
     for name in sorted(localedata.locale_identifiers()):
         if "_" not in name and name != "root":

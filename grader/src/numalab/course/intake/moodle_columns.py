@@ -217,8 +217,8 @@ _MAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
 def _key(header: str) -> str:
-    """Return a title in a form in which case, the kinds of blanks and apostrophes and a final full
-    stop don't matter."""
+    """Return a title in a form in which case, the kinds of blanks, ' or ’, and final full stops
+    don't matter."""
     return folded(header.replace("\u2019", "'")).rstrip(".")
 
 
@@ -270,8 +270,8 @@ def read_header(header: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> He
 
     If a site or another version has other titles, columns are recognized by Moodle's order, too:
     the grade stands before its maximum, and a single column after the time of the grade is the
-    feedback. If no title is that of email, the first unknown column with nothing but e-mail
-    addresses is. rows: those below the header.
+    feedback. If another column is recognized and no title is that of email, the first unknown
+    column with nothing but e-mail addresses is. rows: those below the header.
     """
     by_language = {name: _match_columns(header, words) for name, words in LANGUAGES.items()}
     language = max(by_language, key=lambda name: len(by_language[name]))

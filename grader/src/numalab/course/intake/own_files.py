@@ -91,7 +91,6 @@ def _why_not_her_case(course: CourseFolder, student: Student, chosen: Chosen) ->
 
 
 def _text(chosen: Chosen, name: str) -> str:
-    """Return the text of a taken file. Raises UserError if it is larger than TICKET_BYTES."""
     content = chosen.files[name]
     if len(content) > TICKET_BYTES:
         raise UserError(f"{name} is larger than {TICKET_BYTES >> 10} KiB; a few lines are enough.")

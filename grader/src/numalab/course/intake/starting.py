@@ -22,9 +22,9 @@ class StartingCode:
     root: Path
 
     def __call__(self, lab: Lab, name: str, content: bytes, ticket: bytes | None) -> bool:
-        """Tell whether a file is as students get it. name: its name in the lab; ticket: says whose
-        variant it is. A variant's file is compared with what that student got; without a ticket
-        that can be read the answer is False."""
+        """Tell whether a file is as students get it. name: its name in the lab; ticket: says which
+        variant of a lab with variants it is compared with; without a ticket of this lab that can be
+        read the answer for a variant is False."""
         digests: Mapping[str, Sequence[str]] = lab.starting_code
         if lab.is_variant:
             if ticket is None:
@@ -41,7 +41,7 @@ class StartingCode:
 
 @lru_cache(maxsize=16)
 def _variant_digests(root: Path, lab: str, seed: Seed) -> dict[str, Sequence[str]]:
-    """Return the digest of each file of a seed's variant, by name. Raises NumalabError."""
+    """Return the digest of each file of a seed's variant, by name."""
     draws = read_draws(root, lab)
     files = lab_files(root, draws, draw_variant(draws, seed))
     return {name: (digest_of(name, text.encode()),) for name, text in files.items()}

@@ -56,7 +56,7 @@ _MAX_INSPECTED_ROWS = 200  # rows by which columns are recognized
 
 def parse_column_options(given: Sequence[str]) -> dict[str, str]:
     """Return the meaning of each title, which is the key in the form of `folded`, that options
-    --column WHAT=TITLE give. Raises UserError."""
+    --column WHAT=TITLE give. Raises UserError for an option of another form."""
     named = {}
     for text in given:
         what, equals, title = text.partition("=")
@@ -73,8 +73,7 @@ def _columns(
     header: Sequence[str], moodle: Header, named: Mapping[str, str], where: str
 ) -> list[str]:
     """Return the meaning of each column; empty: none. Titles in `named` come first, then Moodle's
-    identifier, then those of systems with one language, then Moodle's others. Raises UserError if a
-    named one is missing."""
+    identifier, then those of systems with one language, then Moodle's others."""
     titles = [folded(title[:_MAX_SHOWN]) for title in header]
     lacking = [title for title in named if title not in titles]
     if lacking:
@@ -102,7 +101,7 @@ def _titles(header: Sequence[str]) -> str:
 
 
 def _read_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows with the numbers of their lines, titles first. Raises UserError."""
+    """Return the rows with the numbers of their lines, titles first."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8-sig")
     except FileNotFoundError as error:
@@ -228,7 +227,7 @@ def _listed(values: Mapping[str, str], where: str, is_canvas: bool) -> Person | 
 
 
 def _time(values: Mapping[str, str], where: str) -> datetime | None:
-    """Return the time of the column handed_in_at; None if it has none. Raises UserError."""
+    """Return the time of the column handed_in_at; None if it has none."""
     given = values.get("handed_in_at", "")
     if given in _NO_TIME:
         return None
@@ -284,8 +283,8 @@ def match_students(people: Sequence[Person], listed: Sequence[Person]) -> tuple[
 
 
 def merge_listed(person: Person, listed: Person | None) -> Person:
-    """Return the person under the list's name, with the keys of both, of which the person's come
-    first; without a line the person as it is."""
+    """Return the person under the list's name, with the keys of both, of which the person's replace
+    the list's; without a line the person as it is."""
     if listed is None:
         return person
     external = {**listed.external, **person.external}

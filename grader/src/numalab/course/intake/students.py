@@ -57,7 +57,7 @@ class Person:
 
 @dataclass(frozen=True)
 class KnownStudent:
-    """A student of the course. keys: all that ever occurred; there may be several of a kind."""
+    """A student of the course. keys: there may be several of a kind."""
 
     student: Student
     keys: frozenset[Key]
@@ -326,13 +326,13 @@ def read_known(path: Path) -> tuple[KnownStudent, ...]:
 
 
 def write_known(path: Path, known: Sequence[KnownStudent]) -> None:
-    """Write the course's students unless the file has them. Raises OSError."""
+    """Write the course's students unless the file has them."""
     students = [asdict(one.student) | {"keys": sorted(map(list, one.keys))} for one in known]
     write_changed(path, {"schema": SCHEMA, "students": students})
 
 
 def write_changed(path: Path, data: Json) -> None:
-    """Write a JSON file unless it has the data. Raises OSError."""
+    """Write a JSON file unless it has the data."""
     as_read = json.loads(json.dumps(data))  # with lists for tuples
     if read_json(path) != as_read:
         write_json(path, as_read)

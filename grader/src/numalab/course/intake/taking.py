@@ -57,8 +57,7 @@ class Chosen:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The kernels' languages; without a kernel the lab's first language, in which the other
-        files are graded."""
+        """The kernels' languages; without a kernel the lab's first language."""
         found = tuple(
             language for language in self.lab.languages if KERNEL_FILES[language] in self.files
         )
@@ -66,7 +65,8 @@ class Chosen:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of names and contents, each preceded by its length."""
+        """SHA-256 of names and contents in order of names, each preceded by its length, in
+        hexadecimal."""
         total = hashlib.sha256()
         for name, content in sorted(self.files.items()):
             for part in (name.encode(), content):
@@ -121,8 +121,8 @@ def describe_entry(entry: Entry) -> str:
 
 def content_of(entry: Entry) -> tuple[bytes, tuple[str, ...]]:
     """Return a file's text, with changes that compilers and TOML readers need, such as of UTF-16 or
-    of Windows's line ends; and sentences on what was changed or is odd in it. Raises Refused, and
-    OSError."""
+    of Windows's line ends; and sentences on what was changed or is odd in it. Raises Refused for a
+    file that is not taken."""
     name = shown(entry.name)
     if entry.refused or entry.opener is None:
         raise Refused(f"{name} {entry.refused or 'is no plain file'}")

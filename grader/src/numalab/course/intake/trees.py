@@ -1,7 +1,7 @@
 """Entries of a collection, and how folders are read; archives.py reads archives.
 
-All of it is untrusted: links in it are never followed, special files never read, and a path that
-climbs out of its tree is refused. Nothing is unpacked, and limits are checked while a file is read.
+All of it is untrusted: links and special files are listed as refused, a path that climbs out of its
+tree is refused, and sizes are checked while a file is read.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ class Entry:
     """A file, folder or other entry of a folder or an archive.
 
     Attributes:
-        path: the parts of its path below the tree's root, in Unicode's composed form (NFC), in
-            which a name is the same on every system.
+        path: the parts of its path below the tree's root, in Unicode's composed form (NFC).
         refused: why it is not read, as words that follow its name in a sentence; empty: it may be
             read.
         opener: opens a file for reading, and may raise Refused; None: it can't be opened.
@@ -118,13 +117,14 @@ def safe_path(name: str) -> tuple[str, ...]:
 
 
 def last_part(name: str) -> str:
-    """Return the last part of a path that safe_path refuses; "?" if there is none."""
+    """Return the last part of a path with / or \\ between its parts, at most 255 characters of it;
+    "?" if there is none."""
     return name[-_MOST_PATH:].replace("\\", "/").rstrip("/").rpartition("/")[2][:_MOST_NAME] or "?"
 
 
 def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
-    """Return the rest of a file. Raises Refused if it is longer than most_bytes, and OSError. name:
-    for the message."""
+    """Return the rest of a file. Raises Refused if it is longer than most_bytes. name: for the
+    message."""
     data = bytearray()
     while len(data) <= most_bytes:
         part = file.read(most_bytes + 1 - len(data))
@@ -135,7 +135,8 @@ def read_limited(file: Readable, most_bytes: int, name: str) -> bytes:
 
 
 def plain_file(path: Path) -> IO[bytes]:
-    """Open a regular file that is no link, as files.plain_file does. Raises Refused."""
+    """Open a regular file that is no link, as files.plain_file does. Raises Refused if it is gone
+    or is none."""
     try:
         return files.plain_file(path)
     except FileNotFoundError as error:
@@ -156,7 +157,7 @@ def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
     """Yield the entries of a folder, without ignored ones, in order of their names, folders before
     what is in them; .git, MADE_FOLDERS below the top and folders at MAX_DEPTH are not entered. A
     folder that can't be read gets a refused entry, and so does the rest of a folder at the top with
-    more than `most` entries. Raises OSError if the folder itself can't be read."""
+    more than `most` entries."""
     for top in _listed(root, ()):
         yield top
         for number, entry in enumerate(_walk_below(top)):
@@ -168,8 +169,8 @@ def walk_folder(root: Path, most: int = MOST_ENTRIES) -> Iterator[Entry]:
 
 
 def _listed(folder: Path, folders: tuple[str, ...]) -> list[Entry]:
-    """Return the entries directly in a folder, without ignored ones. folders: its path in the tree.
-    Raises OSError."""
+    """Return the entries directly in a folder, without ignored ones. folders: its path in the
+    tree."""
     with os.scandir(folder) as scanned:
         listed = sorted(scanned, key=lambda entry: entry.name)
     entries = []

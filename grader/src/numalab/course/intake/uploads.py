@@ -23,7 +23,7 @@ class StudentUpload:
             if is_missing the list's name.
         entries: the entries, with the paths by which files are chosen.
         notes: sentences for the student.
-        repository: path of a clone's .git; None if it is no clone.
+        repository: path of a clone's .git; None: there is none.
         is_missing: the student is only in a list, and has no entries.
     """
 
@@ -41,8 +41,7 @@ class Layout:
 
     Attributes:
         name: the layout's name, as --layout takes it.
-        uploads: one for each student's place, and each student without one; a student may have
-            several.
+        uploads: entries by student; a student may have several.
         problems: entries that are no student's, and what else the instructor should know.
     """
 

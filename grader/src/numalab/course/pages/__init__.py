@@ -1,4 +1,1 @@
-"""Write pages about a class, for instructors and for students.
-
-Imported by `commands` alone: report.
-"""
+"""Write pages about a class, for instructors and for students."""

@@ -190,8 +190,7 @@ def class_page(
     labs: Mapping[str, Lab],
     alike: Sequence[EqualKernels] = (),
 ) -> str:
-    """Return the class's page as HTML. Whatever comes from a student is text in it, never
-    markup."""
+    """Return the class's page as HTML."""
 
     def line(row: StandingRow, *cells: str) -> tuple[StandingRow | str, ...]:
         return row, student_link(row), lab_title(row.lab, labs), *cells

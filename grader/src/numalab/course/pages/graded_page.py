@@ -39,7 +39,6 @@ def drawn_page(
 
     Raises:
         NumalabError: its attempt.json is damaged.
-        OSError: numalab's own files can't be read, or the folder for matplotlib's not be made.
     """
     item = attempt.target
     folder = course.attempt(item, attempt.number)

@@ -1,7 +1,6 @@
-"""A class at a glance: a table of students by criteria, those of a lab next to each other. A cell
-has words, in place of which the style shows a sign and a colour, so that neither a colour nor a
-sign is needed to read it. A cell with a status links to where the student's page says why. Pure
-functions."""
+"""A class at a glance: a table of students by criteria, those of a lab next to each other. Cells
+have words, so that neither a colour nor a sign is needed to read them; a cell with a status links
+to the student's page. Pure functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Write a course's pages; a student's only if something on it has changed. Files are renamed or
-linked into place, so that a page is never read half written."""
+"""Write a course's pages; a student's only if it is missing or what it is made from has changed."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ MADE_BETWEEN = 25  # students' pages between two reports of progress
 
 
 def _put(source: Path, target: Path) -> bool:
-    """Put an attempt's page into place, unless it is there: an attempt never changes. Return False
-    if the attempt has none. Raises OSError."""
+    """Link or copy an attempt's page into place, unless one is there. Return False if the attempt
+    has none."""
     try:
         link_or_copy(source, target)
     except FileExistsError:
@@ -45,8 +44,8 @@ def _put(source: Path, target: Path) -> bool:
 
 
 def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
-    """Return a digest of the title, the labs, and the templates and modules of students' pages.
-    Raises OSError."""
+    """Return a digest of the title, the labs, the templates of students' pages and this folder's
+    modules."""
     digest = hashlib.sha256(repr((title, sorted(labs.items()))).encode())
     for name in ("student.html", "parts.html", "report.css"):
         digest.update((TEMPLATES / name).read_bytes())
@@ -56,15 +55,14 @@ def _shared_digest(labs: Mapping[str, Lab], title: str) -> str:
 
 
 def _attempt_key(attempt: Attempt | None) -> tuple[object, ...] | None:
-    """Return what identifies an attempt, which never changes otherwise; None for None."""
+    """Return what identifies an attempt, and its state; None for None."""
     if attempt is None:
         return None
     return attempt.target.key, attempt.number, attempt.state
 
 
 def _digest(rows: Sequence[StandingRow], shared: str) -> str:
-    """Return a digest that changes with what a student's page shows of the student's rows. shared:
-    that of what all pages share."""
+    """Return a digest of a student's rows and of `shared`, the digest of what all pages share."""
     facts = [
         (
             row.student.name, row.lab, row.points, row.max_points, row.gradable_points,
@@ -102,8 +100,8 @@ class _StudentsPages:
     title: str
 
     def write(self, rows: Mapping[str, Sequence[StandingRow]], progress: StepReport) -> None:
-        """Write the students' pages that changed. Those written are noted even if another can't be.
-        Raises OSError and NumalabError."""
+        """Write the students' pages that are missing or changed. Those written are noted even if
+        another can't be."""
         of_kit = _shared_digest(self.labs, self.title)
         wanted = {student_id: _digest(of, of_kit) for student_id, of in rows.items()}
         found = read_json(self.course.pages_made)
@@ -137,7 +135,7 @@ class _StudentsPages:
 
     def _put_pages(self, rows: Iterable[StandingRow], folder: Path) -> set[str]:
         """Put the pages of a student's attempts into the student's folder; return the names of
-        attempts that have one. Raises OSError and NumalabError."""
+        attempts that have one."""
         shown = {attempt_name(attempt): attempt for row in rows for attempt in row.attempts}
         return {
             name
@@ -147,7 +145,7 @@ class _StudentsPages:
 
     def _put_page(self, attempt: Attempt, target: Path) -> bool:
         """Put an attempt's page into place; for one that was judged again and has none it is drawn,
-        once. Return whether there is a page. Raises OSError and NumalabError."""
+        once. Return whether there is a page."""
         if attempt.state != "graded":
             return False
         source = self.course.attempt(attempt.target, attempt.number) / "report.html"
@@ -165,7 +163,7 @@ def _next_pictures(
     rows: Sequence[StandingRow], pages: Collection[str], folder: Path
 ) -> list[Picture]:
     """Return the pictures with which a student's page begins, from the page of their grading; none
-    if there is no such page. Raises OSError."""
+    if there is no such page."""
     row = pictured_row(rows)
     if row is None or row.attempt is None or row.result is None:
         return []
@@ -177,8 +175,7 @@ def _next_pictures(
 
 
 def _check(student_ids: Collection[str]) -> None:
-    """Check that ids can name folders, as all ids do that intake makes: a gradebook may be changed
-    by hand. Raises NumalabError."""
+    """Raise NumalabError if an id can't name a folder: a gradebook may be changed by hand."""
     for student_id in student_ids:
         if not student_id or student_id.startswith(".") or "/" in student_id or "\0" in student_id:
             raise NumalabError(
@@ -206,7 +203,7 @@ def write_class_reports(
     alike: Sequence[EqualKernels] = (),
 ) -> Path:
     """Write the class's pages; return the path of the first. alike: equal kernels to be shown.
-    Raises NumalabError."""
+    Raises NumalabError if they can't be written."""
     progress("the class's pages")
     with _explain_errors(course):
         course.report.mkdir(parents=True, exist_ok=True)
@@ -235,8 +232,7 @@ def write_reports(
 
     Raises:
         UserError: there is no such student.
-        NumalabError: a page can't be written, a lab or an attempt.json is damaged, or an id can't
-            name a folder.
+        NumalabError: a page can't be written, or an id can't name a folder.
     """
     labs = labs_and_variants(installation.root)
     rows = rows_by_student(standing.rows_with_variants)

@@ -1,9 +1,8 @@
 """A student's page: what was reached and the next step, then every lab with its grade, and what
 passed or why not. Pure functions from records to text.
 
-Pictures are in the pages that were drawn at each grading. This page links to them, and takes a few
-from one of them: drawing pictures takes a second or two per grading, and a class has thousands of
-gradings.
+It links to the pages of gradings and shows a few of their pictures: drawing these anew would take
+too long for a class.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from numalab.reports.html_page import STATUS_WORDS, Row, environment, rows_of, u
 
 
 def attempt_name(attempt: Attempt) -> str:
-    """Return a name for an attempt that is unique among the student's and fit for a file."""
+    """Return a name for an attempt, fit for a file: its lab, the end of its key, and its number."""
     item = attempt.target
     return f"{item.lab}-{item.key.rpartition('/')[2]}-{attempt.number}"
 
@@ -55,7 +54,7 @@ def lab_title(lab: str, labs: Mapping[str, Lab]) -> str:
 
 
 def criterion_anchor(lab: str, criterion: str) -> str:
-    """Return the anchor of a criterion, in the language that counts, on a student's page."""
+    """Return the anchor of a lab's criterion on a student's page."""
     return f"{lab}-{criterion}"
 
 
@@ -157,7 +156,7 @@ def _try(attempt: Attempt, pages: Collection[str]) -> Json:
 
 
 def _marks(row: StandingRow) -> Iterator[str]:
-    """Yield remarks on a grade in a word or two; the notices have the sentences."""
+    """Yield remarks on a grade in a few words."""
     if row.late_s > 0:
         yield "late"
     if row.is_late_unknown:
@@ -243,8 +242,7 @@ def _next_step(
     rows: Sequence[StandingRow], parts: Sequence[Json], labs: Mapping[str, Lab]
 ) -> _NextStep | None:
     """Return the next step, which is in the first lab, or variant, in which something fails, or
-    else to hand in the first lab or parts that are missing. None if the student has nothing to
-    do."""
+    else to hand in the first lab or parts that are missing. None if there is none."""
     for row, part in zip(rows, parts, strict=True):
         if not _fails(row):
             continue
@@ -290,7 +288,7 @@ def student_page(
     pages: Collection[str],
     pictures: Sequence[Picture] = (),
 ) -> str:
-    """Return a student's page. Whatever comes from a student is text in it, never markup.
+    """Return a student's page.
 
     Args:
         rows: the student's rows, those of variants included, by lab.
