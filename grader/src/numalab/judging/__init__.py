@@ -1,1 +1,4 @@
-"""From evidence to verdicts."""
+"""From evidence to verdicts.
+
+Imported by most packages that deal with verdicts.
+"""

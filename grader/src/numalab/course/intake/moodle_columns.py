@@ -217,8 +217,8 @@ _MAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
 def _key(header: str) -> str:
-    """Return a title in a form in which case, the kinds of blanks, ' or ’, and final full stops
-    don't matter."""
+    """Return a title in a form in which case, the kinds of blanks and of apostrophes, and final
+    full stops don't matter."""
     return folded(header.replace("\u2019", "'")).rstrip(".")
 
 

@@ -1,1 +1,4 @@
-"""Write pages about a class, for instructors and for students."""
+"""Write pages about a class, for instructors and for students.
+
+Imported by `commands` alone: report.
+"""
