@@ -221,9 +221,6 @@ def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) ->
         kind: a dataclass; keys of the data that are no fields of it are ignored.
         data: the JSON object; its lists become tuples.
         parsed: values of fields that need more than that.
-
-    Raises:
-        TypeError, ValueError: the data is not an object, or lacks a field without a default.
     """
     known = {field.name for field in fields(kind)}
     plain = {
@@ -235,7 +232,7 @@ def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) ->
 
 
 def parse_target(data: Mapping[str, Any]) -> GradingTarget:
-    """Make a target from what target_json returned. Raises KeyError and TypeError."""
+    """Make a target from what target_json returned."""
     return parse_record(GradingTarget, data, numalab_digest=data["kit_digest"])
 
 
@@ -247,7 +244,7 @@ def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Reco
 
 
 def parse_intake(data: Any) -> Intake:
-    """Make a collection from what intake_json returned. Raises BadRecord."""
+    """Make a collection from what intake_json returned. Raises BadRecord for other data."""
     try:
         submissions = [_parse_student_record(Submission, one) for one in data["submissions"]]
         problems = [_parse_student_record(Problem, one) for one in data["problems"]]
