@@ -1,9 +1,9 @@
 """Records that the parts of a batch pass on: hand-ins, targets of gradings, and attempts.
 
 A *target* is what one grading is about: one student's files of one lab as they were handed in, one
-version of numalab and one effort. An *attempt* is one grading of a target; all attempts are kept.
-In attempt.json and run.json a target has the key "item", and its numalab_digest the key
-"kit_digest". Times are in ISO 8601 with a zone.
+version of numalab and one effort. An *attempt* is one grading of a target. In attempt.json and
+run.json a target has the key "item", and its numalab_digest the key "kit_digest". Times are in ISO
+8601 with a zone.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Problem:
         why: sentences; if they begin with "NN_name: ", they count as about that lab.
         student: None if it belongs to no student, or it is not clear to which.
         is_missing: the collection has no entry of a student who is named in a list, or credited in
-            Classroom 50. False in problems that are read from a gradebook.
+            Classroom 50.
     """
 
     source: str

@@ -157,7 +157,7 @@ def missing_tasks(
 
 @dataclass
 class Dispatcher:
-    """Submits runs and follows them until nothing is under way.
+    """The runs that a command submits and follows.
 
     Attributes:
         requested: the targets that the command is about.
