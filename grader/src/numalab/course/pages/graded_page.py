@@ -34,7 +34,8 @@ def drawn_page(
 
     Returns:
         None if the page can't be drawn: the attempt is not complete, numalab does not have its lab,
-        it was judged by other than the present rules, or its records can't be judged.
+        it was judged by other than the present rules, or its results or records are damaged or
+        can't be judged.
 
     Raises:
         NumalabError: its attempt.json is damaged.
