@@ -1,8 +1,8 @@
 """The attempts in a course's folder: how they are read, written and published.
 
 An attempt is written to a partial folder next to its place, whose name identifies the writer, and
-renamed into its place when it is complete. Nothing is ever overwritten: if two jobs grade the same
-attempt, because one of them was taken for dead, the second one finds the place taken.
+renamed into its place when it is complete. If two jobs grade the same attempt, because one of them
+was taken for dead, the second one finds the place taken.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GONE = "-gone"  # how the name of a partial folder ends while it is being remove
 
 def read_attempt(folder: Path) -> Attempt | None:
     """Return the attempt in a folder; None if it has no attempt.json (yet). Raises NumalabError if
-    that is damaged or can't be read, and OSError if the folder can't be."""
+    that is damaged or can't be read."""
     path = folder / FILE
     if not path.is_file():
         return None
@@ -39,7 +39,7 @@ def read_attempt(folder: Path) -> Attempt | None:
 
 
 def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
-    """Return the numbers of a target's complete attempts, ascending. Raises OSError."""
+    """Return the numbers of a target's complete attempts, ascending."""
     try:
         names = [path.name for path in course.attempts(target).iterdir()]
     except FileNotFoundError:
@@ -48,7 +48,8 @@ def attempt_numbers(course: CourseFolder, target: GradingTarget) -> list[int]:
 
 
 def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt]:
-    """Yield a target's complete attempts, oldest first. Raises NumalabError and OSError."""
+    """Yield a target's complete attempts, by number. Raises NumalabError if an attempt.json is
+    damaged."""
     for number in attempt_numbers(course, target):
         attempt = read_attempt(course.attempt(target, number))
         if attempt is not None:
@@ -56,8 +57,8 @@ def attempts_of(course: CourseFolder, target: GradingTarget) -> Iterator[Attempt
 
 
 def all_attempts(course: CourseFolder) -> Iterator[Attempt]:
-    """Yield every complete attempt of a course, in order of paths. Raises NumalabError and
-    OSError."""
+    """Yield the complete attempts of a course, in order of paths. Raises NumalabError if an
+    attempt.json is damaged."""
     for path in sorted((course.root / "attempts").glob(f"*/*/*/[!.]*/{FILE}")):
         attempt = read_attempt(path.parent)
         if attempt is not None:
@@ -83,8 +84,7 @@ def partial_folder(
 def partial_folders(
     course: CourseFolder, target: GradingTarget, number: int, run_id: str
 ) -> list[Path]:
-    """Return the partial folders that a run has begun for an attempt and not published. Raises
-    OSError."""
+    """Return the partial folders that a run has begun for an attempt and not published, sorted."""
     folder = course.attempts(target)
     begins = f"{PARTIAL}{number}-{run_id}-"
     try:
@@ -103,15 +103,14 @@ def _remove(path: Path) -> None:
 
 
 def remove_partials(course: CourseFolder, target: GradingTarget, number: int, run_id: str) -> None:
-    """Remove the partial folders that a run has left of an attempt. Raises OSError if they can't
-    be listed."""
+    """Remove the partial folders that a run has left of an attempt, as far as possible."""
     for path in partial_folders(course, target, number, run_id):
         _remove(path)
 
 
 def _sync_to_disk(folder: Path) -> None:
     """Flush a folder's files and entries to disk, so that a power failure leaves a complete attempt
-    or none. Raises OSError."""
+    or none."""
     for path in [*folder.rglob("*"), folder]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             continue

@@ -1,4 +1,4 @@
-"""The codes of a course's students. A student's variants are drawn from the student's code."""
+"""The codes of a course's students."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def list_codes(
     of the list is left out or not understood, or on which students it does not identify.
 
     Args:
-        student_list: a list of the class, whose students are added under the ids that their
-            hand-ins will get; None: none are added.
+        student_list: a list of the class, whose students are added to the course's; None: none are
+            added.
         columns: what the list's titles mean, as parse_column_options returns them.
 
     Raises:

@@ -15,21 +15,18 @@ PARTIAL = ".partial-"
 
 @dataclass(frozen=True)
 class CourseFolder:
-    """The course's folder. It may lie on a shared file system: jobs write an attempt next to its
-    place and rename it into that, and only one process at a time, never a job, writes the
-    database."""
+    """The course's folder. It may lie on a shared file system."""
 
     root: Path
 
     @property
     def rules(self) -> Path:
-        """The instructor's course.toml: which attempt counts, late penalties, overrides, and so
-        on."""
+        """The instructor's course.toml."""
         return self.root / "course.toml"
 
     @property
     def secret(self) -> Path:
-        """The file from which students' seeds are derived; only its owner may read it."""
+        """The file from which students' seeds are derived."""
         return self.root / "secret"
 
     @property
@@ -43,8 +40,7 @@ class CourseFolder:
 
     @property
     def collection_records(self) -> Path:
-        """The folder with every collection of hand-ins as it was read, numbered from 1. Together
-        with the attempts they are what the gradebook is rebuilt from."""
+        """The folder with the collections of hand-ins as they were read, in numbered files."""
         return self.root / "deliveries"
 
     def collection_record(self, number: int) -> Path:
@@ -52,8 +48,7 @@ class CourseFolder:
 
     @property
     def lock(self) -> Path:
-        """The lock that is held by a command that takes in hand-ins, grades, judges again or lists
-        codes."""
+        """The lock that is held by a command that changes the course."""
         return self.root / "lock"
 
     @property
@@ -63,7 +58,7 @@ class CourseFolder:
 
     @property
     def students(self) -> Path:
-        """The file with each student's id, which is the same in every collection."""
+        """The file with the students: ids, names and keys."""
         return self.root / "students.json"
 
     @property
@@ -72,8 +67,7 @@ class CourseFolder:
         return self.root / "submissions"
 
     def submission(self, student_id: str, lab: str, digest: str) -> Path:
-        """Return the folder that has NN_name/ with the files that were taken, as `grade
-        --submission` expects it. It never changes once it is there."""
+        """Return the folder that has NN_name/ with the files that were taken."""
         return self.submissions / student_id / f"{lab}-{digest[:12]}"
 
     def attempts(self, target: GradingTarget) -> Path:
@@ -81,7 +75,7 @@ class CourseFolder:
 
     def comparable_attempts(self, target: GradingTarget) -> Iterator[Path]:
         """Yield the folders of all attempts of the target's student and lab with the same digest of
-        numalab and the same effort, whatever the files. Raises OSError."""
+        numalab and the same effort, whatever the files."""
         ending = self.attempts(target).name.partition("-")[2]
         for folder in self.attempts(target).parent.glob(f"*-{ending}"):
             yield from (path for path in folder.iterdir() if path.name.isdigit())
@@ -99,7 +93,7 @@ class CourseFolder:
 
     @property
     def report(self) -> Path:
-        """The folder of the pages, with index.html for the class, which links to the others."""
+        """The folder of the pages, with index.html for the class."""
         return self.root / "report"
 
     def lab_report(self, lab: str) -> Path:

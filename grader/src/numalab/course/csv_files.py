@@ -22,9 +22,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff2
 
 
 def escape_formula(text: str) -> str:
-    """Return a text as a cell that no spreadsheet evaluates: what begins like a formula gets an
-    apostrophe before it (https://owasp.org/www-community/attacks/CSV_Injection), and lines are as
-    visible_lines has them. For whatever a student or another system has written."""
+    """Return a text as a cell: what begins like a formula gets an apostrophe before it
+    (https://owasp.org/www-community/attacks/CSV_Injection), and lines are as visible_lines has
+    them."""
     text = visible_lines(text)
     return f"'{text}" if text.lstrip(" \n").startswith(_FORMULA) else text
 
@@ -54,7 +54,8 @@ def format_table(header: Sequence[str], rows: Iterable[Sequence[str]], has_bom: 
 
 def read_table(path: Path) -> CsvTable:
     """Read a table in UTF-8 that has at least one row; rows may differ in length. The delimiter is
-    the most frequent of comma, semicolon and tab in the first line. Raises UserError."""
+    the most frequent of comma, semicolon and tab in the first line. Raises UserError if the file
+    can't be read, or is no such table."""
     try:
         text = read_plain(path, MOST_BYTES, follow_links=True).decode("utf-8")
     except FileNotFoundError as error:
@@ -80,8 +81,8 @@ def read_table(path: Path) -> CsvTable:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all, such that nobody but its owner can read it at any
-    moment. Raises OSError."""
+    """Write a file as a whole, which only its owner can read (PRIVATE), and replace one that is
+    there."""
     partial = partial_path(path)
     with contextlib.suppress(FileNotFoundError):
         partial.unlink()

@@ -37,7 +37,6 @@ def hold_lock(path: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     Raises:
         LockedError: another process holds the lock, or has left the second file and may still run.
         UserError: a file can't be opened or written.
-        OSError: the second file can't be removed.
     """
     try:
         file = LockFile(path)
@@ -85,8 +84,7 @@ def _mark(path: Path) -> Path:
 @contextmanager
 def _hold_mark(mark: Path, refusal: Callable[[str], str]) -> Iterator[None]:
     """Keep a file that only one process can create (O_EXCL, which NFS supports since version 3)
-    until the context ends. One that a dead process of this machine has left is taken over. Raises
-    LockedError, UserError and OSError."""
+    until the context ends. One that a dead process of this machine has left is taken over."""
     try:
         try:
             file = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644)

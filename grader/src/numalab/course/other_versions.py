@@ -14,8 +14,8 @@ def use_stored_digests(
     equal_digests: Mapping[str, Sequence[str]],
     stored: Collection[GradingTarget],
 ) -> tuple[RequestedGrading, ...]:
-    """Return the requested gradings with the digests under which the course has their targets, so
-    that what an equivalent version has measured is not measured again.
+    """Return the requested gradings with the digests under which the course has their targets,
+    unchanged if it has none, so that what an equivalent version has measured is not measured again.
 
     Args:
         requested: gradings under the present digests.

@@ -1,9 +1,9 @@
 """Records that the parts of a batch pass on: hand-ins, targets of gradings, and attempts.
 
 A *target* is what one grading is about: one student's files of one lab as they were handed in, one
-version of numalab and one effort. An *attempt* is one grading of a target; all attempts are kept.
-In attempt.json and run.json a target has the key "item", and its numalab_digest the key
-"kit_digest". Times are in ISO 8601 with a zone.
+version of numalab and one effort. An *attempt* is one grading of a target. In attempt.json and
+run.json a target has the key "item", and its numalab_digest the key "kit_digest". Times are in ISO
+8601 with a zone.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Problem:
         why: sentences; if they begin with "NN_name: ", they count as about that lab.
         student: None if it belongs to no student, or it is not clear to which.
         is_missing: the collection has no entry of a student who is named in a list, or credited in
-            Classroom 50. False in problems that are read from a gradebook.
+            Classroom 50.
     """
 
     source: str
@@ -221,9 +221,6 @@ def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) ->
         kind: a dataclass; keys of the data that are no fields of it are ignored.
         data: the JSON object; its lists become tuples.
         parsed: values of fields that need more than that.
-
-    Raises:
-        TypeError, ValueError: the data is not an object, or lacks a field without a default.
     """
     known = {field.name for field in fields(kind)}
     plain = {
@@ -235,7 +232,7 @@ def parse_record(kind: type[_Record], data: Mapping[str, Any], **parsed: Any) ->
 
 
 def parse_target(data: Mapping[str, Any]) -> GradingTarget:
-    """Make a target from what target_json returned. Raises KeyError and TypeError."""
+    """Make a target from what target_json returned."""
     return parse_record(GradingTarget, data, numalab_digest=data["kit_digest"])
 
 
@@ -247,7 +244,7 @@ def _parse_student_record(kind: type[_Record], data: Mapping[str, Any]) -> _Reco
 
 
 def parse_intake(data: Any) -> Intake:
-    """Make a collection from what intake_json returned. Raises BadRecord."""
+    """Make a collection from what intake_json returned. Raises BadRecord for other data."""
     try:
         submissions = [_parse_student_record(Submission, one) for one in data["submissions"]]
         problems = [_parse_student_record(Problem, one) for one in data["problems"]]

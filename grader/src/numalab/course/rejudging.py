@@ -2,7 +2,7 @@
 
 What was graded stays as it is. For an attempt that is judged again a new attempt is made, with the
 same evidence and the new verdict, which names the one that it replaces. It is written next to its
-place and renamed into it, so the command may be stopped and repeated.
+place and renamed into it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Digests:
 
 
 def current_digests(installation: Installation, labs: Iterable[str]) -> Digests:
-    """Return the present digests of some labs. Raises OSError and NumalabError."""
+    """Return the present digests of some labs."""
     names = list(labs)
     return Digests(
         {name: known_as(installation, name) for name in names},
@@ -89,7 +89,8 @@ def find_pending(all_attempts: Iterable[Attempt], digests: Digests) -> Pending:
 
 
 def running_targets(course: CourseFolder) -> set[GradingTarget]:
-    """Return the targets that a job of a run is still to grade. Raises NumalabError and OSError."""
+    """Return the targets that a job of a run is still to grade. Raises NumalabError if a run.json
+    can't be read."""
     return {
         task.target
         for run in runs.active_runs(course)
@@ -124,7 +125,7 @@ class Rejudged:
 
     Attributes:
         kernels: what it was judged again as, in the order of its results.
-        is_same: a page of it would show the same verdicts as before.
+        is_same: status, points and criteria of its results, which pages show, are as before.
     """
 
     old: Attempt
@@ -191,7 +192,6 @@ def judge_attempt(
     Raises:
         UserError: the records are missing, damaged or of another grading.
         NumalabError: its attempt.json is damaged.
-        OSError: the target's attempts can't be listed.
     """
     folder = course.attempt(attempt.target, attempt.number)
     whole = attempts.read_attempt(folder)
@@ -241,7 +241,7 @@ def judge_all(
     progress: Callable[[str], None],
 ) -> RejudgedCourse:
     """Judge attempts again from their records; nothing is written. Two of one target get different
-    new numbers. Raises NumalabError if an attempt.json is damaged, and OSError."""
+    new numbers. Raises NumalabError if an attempt.json is damaged."""
     at = runs.now()
     rejudged: list[Rejudged] = []
     failed: list[tuple[Attempt, str]] = []
@@ -266,7 +266,7 @@ def judge_all(
 
 def publish(course: CourseFolder, rejudged: Rejudged) -> bool:
     """Write the new attempt next to the one that it replaces. Return False as attempts.publish
-    does. Raises OSError and NumalabError."""
+    does."""
     old, new = rejudged.old, rejudged.new
     source = course.attempt(old.target, old.number)
     attempts.remove_partials(course, new.target, new.number, _RUN)

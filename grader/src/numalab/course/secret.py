@@ -1,5 +1,5 @@
-"""The secret of a course, from which each student's seed is derived. With it every variant of the
-class can be computed, so it is kept in the course's folder, readable by its owner only."""
+"""The secret of a course, from which each student's seed is derived. With it the variants of the
+class can be computed, so it is kept in the course's folder, made readable by its owner only."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Find kernels that are equal to the public solution or to each other, regardless of names and
-blanks. It is for an instructor to judge, and never a penalty: if a solution is one line, students
-who have understood it may well write the same line.
+blanks. It is for an instructor to judge: if a solution is one line, students who have understood it
+may well write the same line.
 
 Kernels are compared token by token: comments, blanks and line breaks are left out, names are
 numbered in order of appearance, and OpenMP directives count. Other files are not compared: if the
@@ -49,7 +49,7 @@ class EqualKernels:
     Attributes:
         students: ids, sorted; a single one only if is_solution.
         is_solution: the kernels are also equal to the public solution.
-        changed: number of tokens that are not the starting code's.
+        changed: number of tokens of one of them that are not its starting code's.
     """
 
     lab: str

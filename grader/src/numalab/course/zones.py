@@ -42,7 +42,7 @@ def first_moment(local: datetime, zone: ZoneInfo | None) -> datetime:
 
     If clocks are put back, some times have two moments, and the earlier one is returned. If they
     are put forward, some have none, and the offset, before or after the change, that makes the
-    moment earlier is used. So a hand-in is never late because of the change. Raises OverflowError,
+    moment earlier is used. So a hand-in is not late because of the change. Raises OverflowError,
     OSError and ValueError at the ends of the calendar.
     """
     return min(_moments(local, zone))

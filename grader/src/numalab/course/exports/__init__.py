@@ -1,4 +1,1 @@
-"""Write grades as the systems of courses take them.
-
-Imported by `commands` alone: gradebook export.
-"""
+"""Write grades as the systems of courses take them."""

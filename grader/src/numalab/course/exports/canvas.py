@@ -90,7 +90,7 @@ def _match(
     labs: Sequence[str], layout: _Layout, named: Mapping[str, str], where: str
 ) -> Iterator[tuple[str, int]]:
     """Yield each lab that has a column, with the column's index. named: titles of columns, with or
-    without `(id)`, by lab. Raises UserError if several fit a lab, or a named one is missing."""
+    without `(id)`, by lab."""
     titles = {header: _ASSIGNMENT.sub(r"\g<title>", header) for header in layout.assignments}
     for lab in labs:
         if lab in named:

@@ -6,10 +6,8 @@ Points are whole numbers there, so they are given in hundredths of the course's 
 750 of 1000. The scale is the same for the whole class, whatever is gradable on a machine.
 
 A submission without a score can't be expressed: a result that says 0 of 0 counts as submitted and
-graded. So if a grading fails by the infrastructure's fault there is no result at all. The
-autograder ends with an error, which Classroom 50 shows, and the submission can be graded again
-there. An undecided criterion is a test that is not passed, and whose name says that it is open:
-grading again may still give its points.
+graded. So if a lab that is handed in has no grade there is no result. The test of an undecided
+criterion has no points, and its name says that it is open: grading again may still give them.
 """
 
 from __future__ import annotations

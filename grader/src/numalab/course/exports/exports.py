@@ -70,8 +70,8 @@ def _label_in_lab(row: StandingRow) -> str:
 
 
 def check_worth(cell: str, column: str, lab: str, worth: float, where: str) -> None:
-    """Check that the points of an assignment, if a cell has a number, are what its lab is worth.
-    column: the assignment's name in messages; where: the table's. Raises UserError."""
+    """Raise UserError if a cell has a number for the points of an assignment, and that is not what
+    its lab is worth. column: the assignment's name in messages; where: the table's."""
     try:
         points = float(cell.replace(",", "."))
     except ValueError:

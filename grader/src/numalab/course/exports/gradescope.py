@@ -1,8 +1,8 @@
 """Grades of one submission as Gradescope's results.json
 (https://gradescope-autograders.readthedocs.io/en/latest/specs/).
 
-If a grading fails by the infrastructure's fault, neither the submission nor any test has a score:
-Gradescope then shows that the autograder has failed, and can be run again, instead of a zero.
+If a lab that is handed in has no grade, neither the submission nor a test has a score: Gradescope
+then shows that the autograder has failed, instead of a zero.
 """
 
 from __future__ import annotations

@@ -49,13 +49,13 @@ _OURS = re.compile(r'<div class="numalab">.*?</div>', re.DOTALL)
 
 
 def comment(row: StandingRow) -> str:
-    """Return a grade's feedback as HTML in which nothing that a student wrote is markup."""
+    """Return a grade's feedback as HTML, with its lines escaped."""
     lines = (html.escape(line, quote=False) for line in feedback_lines(row))
     return f'<div class="numalab">{"<br>".join(lines)}</div>'
 
 
 def _insert_comment(existing: str, ours: str) -> str:
-    """Return a comment with numalab's part replaced or added; what is written by hand stays."""
+    """Return a comment with numalab's part replaced or added; the rest stays."""
     if _OURS.search(existing):
         return _OURS.sub(lambda found: ours, existing, count=1)
     return existing + ours
@@ -103,7 +103,7 @@ def _identifier(row: StandingRow) -> str:
 
 
 def _named(header: Sequence[str], title: str, where: str) -> int:
-    """Return the index of the column that an option names. Raises UserError."""
+    """Return the index of the column that an option names, in whatever case."""
     titles = [cell.casefold() for cell in header]
     if title.casefold() not in titles:
         raise UserError(f"{where} has no column '{title}'; there are: {', '.join(header)}.")
@@ -114,8 +114,7 @@ def _places(
     table: CsvTable, grade: str | None, feedback: str | None, where: str
 ) -> tuple[dict[Column, int], str]:
     """Return where the columns are: as moodle_columns.py recognizes them, or as options name them;
-    and the table's word for "no", without case, empty if it is not known. Raises UserError if the
-    column of grades or of feedback is missing."""
+    and the table's word for "no", without case, empty if it is not known."""
     header = table.rows[0]
     known = read_header(header, table.rows[1:_MAX_INSPECTED_ROWS])
     places = dict(known.places)
@@ -179,8 +178,8 @@ def fill_worksheet(
         grade_column, feedback_column: titles of these columns; None: Moodle's.
 
     Raises:
-        UserError: the column of grades or of feedback is missing, a line has another number of
-            cells, or the assignment has other points than the lab.
+        UserError: the column of grades or of feedback, or a named one, is missing, a line has
+            another number of cells, or the assignment has other points than the lab.
     """
     header = template.rows[0]
     places, no = _places(template, grade_column, feedback_column, where)

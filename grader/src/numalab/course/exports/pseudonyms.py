@@ -1,4 +1,4 @@
-"""Pseudonyms that reveal nothing, and the file that says which student has which."""
+"""Random pseudonyms, and the file that says which student has which."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _new(taken: set[str]) -> str:
 
 
 def _read(path: Path) -> dict[str, tuple[str, str]]:
-    """Return names and pseudonyms in a file, by student id. Raises UserError."""
+    """Return names and pseudonyms in a file, by student id."""
     rows = read_table(path).rows
     if tuple(rows[0]) != HEADER:
         raise UserError(
@@ -50,8 +50,8 @@ def _read(path: Path) -> dict[str, tuple[str, str]]:
 
 def assign(path: Path, students: Iterable[Student]) -> dict[str, str]:
     """Return pseudonyms by student id: those in the file, and new ones for students who have none,
-    which are added to it. Only its owner can read the file. Raises UserError if the file is no list
-    of pseudonyms, or can't be read or written."""
+    which are added to it. The file gets a mode by which only its owner can read it. Raises
+    UserError if the file is no list of pseudonyms, or can't be read or written."""
     known = _read(path) if path.exists() else {}
     taken = {pseudonym for _, pseudonym in known.values()}
     before = len(known)

@@ -59,9 +59,9 @@ def _connect(path: Path, mode: str, has_locks: bool) -> sqlite3.Connection:
 
 
 def connect(course: CourseFolder, path: Path) -> sqlite3.Connection:
-    """Open a gradebook for writing, and create it if it is missing. Call it with its lock held, and
-    close it. path: the course's gradebook, or a file that is to take its place. Raises UserError if
-    it is of another version."""
+    """Open a gradebook for writing, and create it, or tables of LATER_TABLES, if missing. Call it
+    with its lock held, and close it. path: the course's gradebook, or a file that is to take its
+    place. Raises UserError if it is of another version."""
     database = _connect(path, "rwc", _has_locks(course))
     try:
         database.execute("PRAGMA journal_mode = DELETE")

@@ -189,7 +189,7 @@ def _submission(
 
 @dataclass
 class _Zones:
-    """Converts the times of a list of the class under the course's rules.
+    """The zones of the times in a list of the class, under the course's rules.
 
     Attributes:
         listed: the list's name.

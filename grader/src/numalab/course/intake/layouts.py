@@ -250,7 +250,8 @@ def _strange(name: str, system: str) -> Problem:
 def read_layout(
     entries: Sequence[Entry], context: CollectionContext, requested: str | None = None
 ) -> Layout:
-    """Return which entries are which student's, in the collection or in its only folder.
+    """Return which entries are which student's. A system's layout is also looked for in the
+    collection's only folder.
 
     Args:
         requested: one of LAYOUTS; None: the layout that most entries have.

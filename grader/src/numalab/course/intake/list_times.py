@@ -73,8 +73,9 @@ def _names(locale: str) -> _Names:
 
 
 def _hour(hour: int, half: str | None) -> int | None:
-    """Return the hour on a clock of 24 hours; None for am with an hour above 12. half: am, pm or
-    None. Polish packs write a half of the day next to an hour of 24."""
+    """Return the hour of 24 that an hour and a half of the day mean, unchecked; None for am with an
+    hour above 12. half: am, pm or None. Polish packs write a half of the day next to an hour of
+    24."""
     if half is None or hour > 12 or hour == 0:
         return None if half == "am" and hour else hour
     return hour % 12 + (12 if half == "pm" else 0)

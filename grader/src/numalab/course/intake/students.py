@@ -1,7 +1,6 @@
-"""Recognize the same student in every collection, and keep the same id.
+"""Recognize the same student in several collections, and keep the id.
 
-Keys of the course's system decide, then names. If several students fit, none is guessed: the entry
-becomes a problem, which a list of the class (--students) resolves.
+Keys of the course's system decide, then names. If several students fit, none is guessed.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ Mark = tuple[str, frozenset[Key]]
 
 
 def _mark(person: Person) -> Mark:
-    """Return what a collection says of a person: two with the same mark are one student."""
+    """Return what a collection says of a person: the name and the keys."""
     return person.name, keys_of(person.external)
 
 

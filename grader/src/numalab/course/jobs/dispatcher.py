@@ -1,8 +1,7 @@
 """The head process of a batch: what is to be graded, which jobs grade it, and what came of them.
 
-It may be killed at any moment. What it is about to do is written down first: a run's folder before
-its job is submitted, an attempt's folder before the gradebook. Started again, it takes up the runs
-that are under way, and makes new ones only for what is missing.
+It may be killed at any moment: a run's folder is written before its job is submitted, and an
+attempt's folder before the gradebook.
 """
 
 from __future__ import annotations
@@ -104,8 +103,7 @@ class BatchStatus:
 def course_lock(course: CourseFolder) -> AbstractContextManager[None]:
     """Make the course's folder if it is missing, and return a context that keeps out other commands
     that change the course. Raises UserError if the folder can't be made; the context raises
-    LockedError if there is such a command, UserError if the folder can't be written, and OSError.
-    """
+    LockedError if there is such a command, and UserError if the folder can't be written."""
     try:
         course.root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -147,7 +145,7 @@ def missing_tasks(
     course: CourseFolder, requested: Iterable[RequestedGrading], but: Collection[GradingTarget]
 ) -> Iterator[GradingTask]:
     """Yield a task that makes a further attempt, for each requested target. but: targets that are
-    left out, since they are graded or a job is to grade them. Raises OSError."""
+    left out."""
     for each in requested:
         if each.target not in but:
             last = max(attempts.attempt_numbers(course, each.target), default=0)
@@ -159,7 +157,7 @@ def missing_tasks(
 
 @dataclass
 class Dispatcher:
-    """Submits runs and follows them until nothing is under way.
+    """The runs that a command submits and follows.
 
     Attributes:
         requested: the targets that the command is about.
@@ -191,7 +189,6 @@ class Dispatcher:
         Raises:
             UserError: a run goes on on Slurm, which is not this engine, or can't be taken up.
             NumalabError: Slurm does not answer, or a record is damaged.
-            OSError: the course's folder can't be written.
         """
         for run in runs.unclean_runs(self.course):
             self._clean(run)
@@ -214,8 +211,8 @@ class Dispatcher:
         return {task.target for task in [*left, *self._later]}
 
     def submit(self, tasks: Sequence[GradingTask]) -> list[BatchRun]:
-        """Submit tasks as runs, each of which is one array job, and follow them. Raises UserError,
-        NumalabError and OSError."""
+        """Submit tasks as runs, each of which is one array job, and follow them; return the runs.
+        Raises UserError if one is refused."""
         made = []
         chunks = runs.split_tasks(tasks, self.plan.max_per_job, self.plan.nodes)
         for start in range(0, len(chunks), runs.LARGEST_ARRAY):
@@ -231,9 +228,8 @@ class Dispatcher:
         return made
 
     def _follow(self, run: BatchRun) -> None:
-        """Count all targets of a run as still to be graded by it, and no longer as graded or left
-        in another run: a target that was begun again is in several, and belongs to the newest.
-        Older runs come first."""
+        """Count the targets of a run as still to be graded by it, and no longer as graded or left
+        in another run: a target that was begun again is in several."""
         self._runs[run.id] = run
         items = {task.target for task in run.tasks}
         self.graded -= items
@@ -243,8 +239,7 @@ class Dispatcher:
             self._left[run.id, number] = list(chunk)
 
     def follow(self) -> None:
-        """Collect, requeue and end runs until nothing is under way. Raises UserError, NumalabError,
-        OSError and KeyboardInterrupt."""
+        """Collect, requeue and end runs until nothing is under way."""
         seen: Mapping[str, States] | None = {}
         ask_at_s = 0.0
         while self.is_under_way:
@@ -284,8 +279,8 @@ class Dispatcher:
         self.submit(tasks)
 
     def collect(self, next_only: bool = False) -> None:
-        """Add complete attempts to the gradebook. The target of one that came to nothing is begun
-        again by a later job, up to the limit.
+        """Add complete attempts to the gradebook. The target of one that came to nothing gets a
+        further try, up to the limit.
 
         Args:
             next_only: stop in each job at its first attempt that is not complete. Jobs work in
@@ -326,7 +321,7 @@ class Dispatcher:
             self._quiet_since_s.pop(key, None)
 
     def _drop_cancelled(self) -> None:
-        """Cancel the runs for which `batch cancel` was called."""
+        """Cancel the runs that are noted as cancelled."""
         for run in list(self._runs.values()):
             if runs.is_cancelled(self.course, run):
                 self.engine.cancel(run)
@@ -413,8 +408,7 @@ class Dispatcher:
             self._clean(run)
 
     def _clean(self, run: BatchRun) -> None:
-        """Remove a run's partial folders; a job that is still alive notices that its own is
-        gone."""
+        """Remove a run's partial folders."""
         for task in run.tasks:
             attempts.remove_partials(self.course, task.target, task.number, run.id)
         runs.mark_clean(self.course, run)
@@ -450,7 +444,7 @@ class Dispatcher:
     def note_earlier(self) -> None:
         """Note which requested targets are graded, except those whose undecided points another
         grading could decide. Attempts of them that the gradebook lacks are added to it, since the
-        command before may have been killed in between. Raises NumalabError and OSError."""
+        command before may have been killed in between."""
         known, left_open = self.book.states(), set(self.book.undecided_attempts())
         found: list[Attempt] = []
         for item in self.requested:

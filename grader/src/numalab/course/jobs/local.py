@@ -27,15 +27,14 @@ LEAVE_S = 60  # how long processes that are to end are waited for
 
 
 def worker_environment(installation: Installation) -> dict[str, str]:
-    """Return the environment of a local job, which the gradings of any job have, too."""
+    """Return the environment of a job on this machine, or of a grading."""
     return shell_variables.numalab_environment() | {
         "NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
 
 
 class Local:
-    """The engine for a single machine. max_concurrent: number of processes at a time; their
-    gradings wait while another takes times (node_lock.py)."""
+    """The engine for a single machine. max_concurrent: number of processes at a time."""
 
     name: runs.EngineName = "local"
 
@@ -56,7 +55,7 @@ class Local:
 
     def take_up(self, run: BatchRun) -> bool:
         """Wait until the processes of an earlier command have ended, and return False, since none
-        goes on. Raises UserError if they don't end within LEAVE_S, and OSError."""
+        goes on. Raises UserError if they don't end within LEAVE_S."""
         path = self.course.run(run.id) / "working"
         deadline_s = time.monotonic() + LEAVE_S
         while path.is_file():
@@ -115,9 +114,8 @@ class Local:
             )  # fmt: skip
 
     def cancel(self, run: BatchRun) -> None:
-        """End the processes that this command has started for a run, and drop its waiting chunks.
-        `batch cancel` itself ends no process of a local run: the command that owns them finds its
-        mark and calls this."""
+        """End the processes that this command has started for a run, and drop its waiting
+        chunks."""
         self._queue = deque(waiting for waiting in self._queue if waiting[0].id != run.id)
         self._end([p for (run_id, _), p in self._working.items() if run_id == run.id])
 

@@ -37,7 +37,7 @@ def _say(step: str) -> None:
 
 
 def run_chunk(preset: str, course: CourseFolder, run_id: str, chunk: int) -> None:
-    """Grade one chunk of a run. Raises UserError, NumalabError, OSError and KeyboardInterrupt."""
+    """Grade one chunk of a run. Raises UserError if the run has no such chunk."""
     run = runs.read_run(course, run_id)
     if not 0 <= chunk < len(run.chunks):
         raise UserError(f"the run {run_id} has no chunk {chunk}")

@@ -1,4 +1,4 @@
-"""Where a job builds and grades: a folder on its machine that it or a later job removes."""
+"""Where a job builds and grades: a folder among the temporary ones of its machine."""
 
 from __future__ import annotations
 
@@ -56,8 +56,7 @@ def node_folder() -> Iterator[Path]:
 
 def remove_stale_workdirs(parent: Path | None = None) -> None:
     """Remove folders of this user's jobs that ended without removing them, as far as possible.
-    parent: where they lie; None: this process's folder for temporary files. Raises OSError if it
-    has none."""
+    parent: where they lie; None: this process's folder for temporary files."""
     for folder in (parent or Path(tempfile.gettempdir())).glob(f"{FOLDER}*"):
         with suppress(OSError):
             if folder.lstat().st_uid == os.geteuid():
@@ -65,8 +64,8 @@ def remove_stale_workdirs(parent: Path | None = None) -> None:
 
 
 def _remove_if_dead(folder: Path) -> None:
-    """Remove a folder unless its job is alive or it is just being made. Raises OSError, such as if
-    a job holds it."""
+    """Remove a folder unless it is just being made; raise OSError if its job is alive and holds
+    it."""
     for name in (_OWNED, _UNLOCKED):
         if (folder / name).is_file():
             with (folder / name).open("r+") as file:
@@ -91,8 +90,7 @@ def _make_accessible(folder: Path) -> None:
 
 def _remove(folder: Path) -> None:
     """Remove a folder, with the file that marks its owner last. If a job that is being killed, or a
-    grading that outlives it, writes to it meanwhile, the folder stays, and a later job removes it.
-    Raises OSError."""
+    grading that outlives it, writes to it meanwhile, the folder stays."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -29,7 +29,7 @@ class RunStatus:
         jobs: numbers of its jobs that have such attempts, by phase; empty if the scheduler was not
             asked or did not answer.
         notes: the two most frequent reasons for which these jobs wait, the most frequent first.
-        is_over: no command waits for the run any more; what is left of it is given up.
+        is_over: it is noted that no command waits for the run any more.
     """
 
     run: BatchRun

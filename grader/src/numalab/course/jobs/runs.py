@@ -1,7 +1,6 @@
 """Runs: what one submission to the scheduler is to grade, as the run's folder keeps it.
 
-run.json is written before anything is submitted, and never changed. over.json says that no command
-waits for the run any more: a job of it that begins later ends at once.
+run.json has the run's tasks. over.json says that no command waits for the run any more.
 """
 
 from __future__ import annotations
@@ -121,8 +120,7 @@ class BatchRun:
 
     @property
     def job_name(self) -> str:
-        """The name of the run's job, which is unique, so that a job is found whose id was never
-        noted."""
+        """The name of the run's job, by which a job is found whose id was not noted."""
         return f"numalab-{self.id}"
 
     @property
@@ -144,8 +142,7 @@ def usual_job_size(count: int, nodes: int, effort: str, languages: int) -> int:
 
 
 def new_id() -> str:
-    """Return a new run's id. Ids sort by time, and a target that is in two runs belongs to the
-    later one."""
+    """Return a new run's id. Ids sort by time, in UTC."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{secrets.token_hex(2)}"
 
 
@@ -191,7 +188,7 @@ def run_json(run: BatchRun) -> Json:
 
 
 def parse_run(data: Json) -> BatchRun:
-    """Make a run from what run_json returned. Raises KeyError, TypeError and ValueError."""
+    """Make a run from what run_json returned."""
     return parse_record(
         BatchRun,
         data,
@@ -208,7 +205,7 @@ def parse_run(data: Json) -> BatchRun:
 
 
 def write_run(course: CourseFolder, run: BatchRun) -> Path:
-    """Make a run's folder and write its run.json; return the folder. Raises OSError."""
+    """Make a run's folder and write its run.json; return the folder."""
     folder = course.run(run.id)
     (folder / "logs").mkdir(parents=True)
     write_json(folder / "run.json", run_json(run), indent=None)
@@ -216,7 +213,7 @@ def write_run(course: CourseFolder, run: BatchRun) -> Path:
 
 
 def read_run(course: CourseFolder, run_id: str) -> BatchRun:
-    """Read a run's run.json. Raises NumalabError."""
+    """Read a run's run.json. Raises NumalabError if it can't be read."""
     path = course.run(run_id) / "run.json"
     try:
         return parse_run(read_json(path))
@@ -225,8 +222,8 @@ def read_run(course: CourseFolder, run_id: str) -> BatchRun:
 
 
 def active_runs(course: CourseFolder) -> list[BatchRun]:
-    """Return the runs that are not over, whether or not a command follows them, oldest first.
-    Raises NumalabError and OSError."""
+    """Return the runs that are not over, oldest first. Raises NumalabError if a run.json can't be
+    read."""
     folder = course.run("x").parent
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     return [
@@ -239,7 +236,7 @@ def active_runs(course: CourseFolder) -> list[BatchRun]:
 
 def unclean_runs(course: CourseFolder) -> list[BatchRun]:
     """Return the runs that are over and may have left partial folders, oldest first. Raises
-    NumalabError."""
+    NumalabError if a run.json can't be read."""
     return [
         read_run(course, path.parent.name)
         for path in sorted(course.run("x").parent.glob("*/over.json"))
@@ -248,12 +245,13 @@ def unclean_runs(course: CourseFolder) -> list[BatchRun]:
 
 
 def mark_clean(course: CourseFolder, run: BatchRun) -> None:
-    """Note that a run's partial folders are removed. Raises OSError."""
+    """Note that a run's partial folders are removed."""
     (course.run(run.id) / _CLEAN).touch()
 
 
 def last_run(course: CourseFolder) -> list[BatchRun]:
-    """Return a list of the newest run, empty if there is none. Raises NumalabError."""
+    """Return a list of the newest run, empty if there is none. Raises NumalabError if its run.json
+    can't be read."""
     found = sorted(path.parent.name for path in course.run("x").parent.glob("*/run.json"))
     return [read_run(course, found[-1])] if found else []
 
@@ -264,23 +262,23 @@ def is_over(course: CourseFolder, run_id: str) -> bool:
 
 
 def end(course: CourseFolder, run: BatchRun, why: str) -> None:
-    """Note that no command waits for a run any more, unless that is noted. Raises OSError."""
+    """Note that no command waits for a run any more, and why, unless that is noted."""
     if not is_over(course, run.id):
         write_json(course.run(run.id) / "over.json", {"at": now(), "why": why})
 
 
 def is_cancelled(course: CourseFolder, run: BatchRun) -> bool:
-    """Tell whether `batch cancel` was called for a run."""
+    """Tell whether a run is noted as cancelled."""
     return (course.run(run.id) / "cancelled.json").is_file()
 
 
 def mark_cancelled(course: CourseFolder, run: BatchRun) -> None:
-    """Note that `batch cancel` was called for a run. Raises OSError."""
+    """Note that a run is cancelled."""
     write_json(course.run(run.id) / "cancelled.json", {"at": now()})
 
 
 def note_job(course: CourseFolder, run: BatchRun, job: str) -> None:
-    """Note the id of a run's job. Raises OSError."""
+    """Note the id of a run's job."""
     write_json(course.run(run.id) / "job.json", {"job": job, "at": now()})
 
 

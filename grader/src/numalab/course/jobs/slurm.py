@@ -1,7 +1,6 @@
 """Slurm: the job script, and what squeue and sacct say. Rendering and parsing are pure.
 
-A run is one array job, found by its name, which no other job has. No grade follows from what Slurm
-says of a job: whether an attempt is complete is decided by its folder.
+A run is one array job, found by its name.
 """
 
 from __future__ import annotations
@@ -203,8 +202,7 @@ def is_available() -> bool:
 
 
 def _ask(command: Sequence[str], cwd: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run one of Slurm's commands; one that takes longer than COMMAND_LIMIT_S has failed. Raises
-    NumalabError if it is missing, and OSError."""
+    """Run one of Slurm's commands; one that takes longer than COMMAND_LIMIT_S has failed."""
     try:
         return starting.run(
             command, shell_variables.slurm_environment() | {"LC_ALL": "C.UTF-8"}, cwd=cwd,
@@ -232,7 +230,7 @@ def parse_node_count(text: str, partition: str) -> int:
 
 def node_count(partition: str) -> int:
     """Return how many cluster nodes a partition has that respond; 1 if Slurm does not say.
-    partition: empty: the default one. Raises NumalabError if sinfo is missing, and OSError."""
+    partition: empty: the default one. Raises NumalabError if sinfo is missing."""
     done = _ask(["sinfo", "--noheader", "--format=%P|%D", "--responding"])
     return parse_node_count(done.stdout, partition)
 
@@ -250,12 +248,12 @@ class Slurm:
         self._has_accounting: bool | None = None
 
     def submit(self, run: BatchRun) -> None:
-        """Submit a run exactly once: if sbatch's answer was lost, the job is found by its name.
+        """Submit a run. If sbatch gives no answer, the job is looked up by its name before the next
+        try.
 
         Raises:
             UserError: the job is refused; the run is then over.
             NumalabError: a command of Slurm's is missing, or the controller does not answer.
-            OSError: the run's folder can't be written.
         """
         folder = self.course.run(run.id)
         (folder / "job.sh").write_text(render_script(run, self.place), encoding="utf-8")
@@ -280,7 +278,7 @@ class Slurm:
     def take_up(self, run: BatchRun) -> bool:
         """Tell whether the job of a run was submitted. If its id is not noted, since the command
         was killed before, Slurm is asked, and the id that it names is noted. Raises NumalabError if
-        Slurm is missing or does not answer, and OSError."""
+        Slurm is missing or does not answer."""
         if runs.noted_job(self.course, run) is not None:
             return True
         for _ in range(SUBMIT_TRIES):

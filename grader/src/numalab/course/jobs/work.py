@@ -130,7 +130,7 @@ def _first_error(result: Any) -> str:
 
 
 def sandbox_level(result: Any) -> SandboxLevel:
-    """Return the sandbox that a result reports; "none" if it reports none."""
+    """Return "bubblewrap" if a result reports that sandbox, else "none"."""
     level = result.get("sandbox") if isinstance(result, dict) else None
     return "bubblewrap" if level == "bubblewrap" else "none"
 
@@ -167,7 +167,7 @@ def attempt_of(
 
 def _keep_output(source: IO[bytes], target: IO[bytes]) -> None:
     """Copy the beginning of a process's output, close the copy at the end, and read the rest so
-    that the process never blocks."""
+    that the process does not block."""
     room = LARGEST_OUTPUT_BYTES
     with target as file:
         while block := source.read1(1 << 16):  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 def _last_words(path: Path) -> str:
     """Return numalab's last message near the end of an output file, which may have several lines
-    there, or else the file's last line; on one line of at most 300 characters. Raises OSError."""
+    there, or else the file's last line; on one line of at most 300 characters."""
     lines = path.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
     begins = [number for number, line in enumerate(lines) if line.startswith("numalab: ")]
     last = lines[begins[-1] :] if begins else lines[-1:]
@@ -201,14 +201,11 @@ def _last_words(path: Path) -> str:
 def run_grading(
     command: Sequence[str], cwd: Path, env: dict[str, str], folder: Path, limit_s: int
 ) -> GradingExit:
-    """Run one grading, and stop it after limit_s.
+    """Run one grading, and stop it after limit_s seconds. If it is interrupted, the grading is
+    ended.
 
     Args:
         folder: where output.txt is written, and where the command leaves result.json.
-
-    Raises:
-        OSError: the command can't be started, or output.txt not be made or read.
-        KeyboardInterrupt: this job is to end; the grading has been stopped.
     """
     output = folder / "output.txt"
     kept = output.open("wb")
@@ -238,21 +235,17 @@ def _forget_last(installation: Installation, lab: str) -> None:
 
 def _undecided_attempt(course: CourseFolder, task: GradingTask) -> Attempt | None:
     """Return the target's last graded attempt before this one if another grading could decide
-    points of it; the new one, if graded, replaces it. None otherwise. Raises NumalabError and
-    OSError."""
+    points of it; else None."""
     earlier = [a for a in attempts.attempts_of(course, task.target) if a.number < task.number]
     graded = [attempt for attempt in earlier if attempt.state == "graded"]
     return graded[-1] if graded and any(map(is_worth_regrading, graded[-1].results)) else None
 
 
 def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
-    """Return the folders of records, by language, of all attempts of the target's student and lab
+    """Return the folders of records, by language, of the attempts of the target's student and lab
     with the same digest of numalab and the same effort, the newest first. Attempts that came to
-    nothing are among them, as far as they have records.
-
-    Times of the same program, whatever its comments, are taken up again, so that handing in once
-    more is no fresh draw. Raises OSError, and NumalabError if an attempt.json is damaged.
-    """
+    nothing are among them if they have records. Raises NumalabError if an attempt.json is
+    damaged."""
     found = []
     for folder in course.comparable_attempts(target):
         attempt = attempts.read_attempt(folder) if (folder / EVIDENCE).is_dir() else None
@@ -263,7 +256,7 @@ def earlier_records(course: CourseFolder, target: GradingTarget) -> list[Path]:
 
 
 def _take_evidence(installation: Installation, lab: str, target: Path) -> None:
-    """Copy the records and verdicts of each language, those of VMs included. Raises OSError."""
+    """Copy the records and verdicts of each language, those of VMs included."""
     for language in LANGUAGES:
         kept = installation.results_folder(lab, language, "submission")
         if kept.is_dir():
@@ -288,7 +281,7 @@ class NodeWorkspace:
 
     def grade(self, task: GradingTask) -> Attempt | None:
         """Make an attempt; None if another job has made it, if the run is over, or if this job was
-        taken for dead. Raises OSError, NumalabError and KeyboardInterrupt."""
+        taken for dead."""
         who = f"{os.uname().nodename}-{os.urandom(4).hex()}"
         course, grading = self.course, self.run.grading
         partial = attempts.partial_folder(course, task.target, task.number, self.run.id, who)
@@ -352,8 +345,6 @@ def grade_chunk(
     Raises:
         UserError: this machine has no folder for temporary files.
         NumalabError: an earlier attempt is damaged.
-        OSError: an attempt can't be made or written.
-        KeyboardInterrupt: the job is to end.
     """
     with node_folder() as folder:
         own = Installation(installation.root, installation.preset, folder / "build")

@@ -219,7 +219,7 @@ def write_reports(
     students: Collection[str] | None = None,
     alike: Sequence[EqualKernels] = (),
 ) -> Path:
-    """Write the class's pages and those students' pages that changed.
+    """Write the class's pages, and those students' pages that are missing or changed.
 
     Args:
         students: ids of the students whose pages are written, without the class's pages; None: all
