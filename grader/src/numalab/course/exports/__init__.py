@@ -1,1 +1,4 @@
-"""Write grades as the systems of courses take them."""
+"""Write grades as the systems of courses take them.
+
+Imported by `commands` alone: gradebook export.
+"""
