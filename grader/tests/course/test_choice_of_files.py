@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -27,7 +28,7 @@ from numalab.course.intake.taking import (
     ticket_of,
 )
 from numalab.course.intake.trees import Entry, Refused
-from numalab.labs.declaration import Lab
+from numalab.labs.declaration import VARIANT_ENDING, Lab
 
 FIRST, SECOND, THIRD = "01_first_touch", "02_affinity", "03_scheduling"
 ONE = b'#include "first_touch.h"\nint a;\n'
@@ -67,6 +68,13 @@ def two(labs: dict[str, Lab]) -> dict[str, Lab]:
 @pytest.fixture
 def one(labs: dict[str, Lab]) -> dict[str, Lab]:
     return {FIRST: labs[FIRST]}
+
+
+def test_a_collection_about_a_variant_has_its_kernels(one: dict[str, Lab]) -> None:
+    """Though the lab that it is of is the only other one that is graded."""
+    variant = replace(one[FIRST], name=f"{FIRST}{VARIANT_ENDING}")
+    for hint in (variant.name, FIRST):
+        assert list(choose(one | {variant.name: variant}, {"kernel.c": ONE}, hint)[0]) == [hint]
 
 
 # ---- names of labs ---------------------------------------------------------------------------

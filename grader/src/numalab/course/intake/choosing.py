@@ -228,15 +228,15 @@ def _refused(files: Sequence[Entry]) -> Iterator[str]:
 
 
 def _lab_of_files(files: Sequence[Entry], labs: Mapping[str, Lab], hint: str | None) -> str | None:
-    """Return the lab of files that are in no lab's folder: the only one that is graded and no
-    variant, the one that the collection is about, or the only one whose contract the kernels name
-    or fulfil; None if it is not clear. It is a variant only if the collection is about one: others
+    """Return the lab of files that are in no lab's folder: the one that the collection is about,
+    the only one that is graded and no variant, or the only one whose contract the kernels name or
+    fulfil; None if it is not clear. It is a variant only if the collection is about one: others
     need a folder of their own."""
+    if hint is not None:
+        return hint
     labs = {name: lab for name, lab in labs.items() if not lab.is_variant}
     if len(labs) == 1:
         return next(iter(labs))
-    if hint is not None:
-        return hint
     text = ""
     # One of several with the same name is enough, since they are refused anyway.
     for entry in {folded(entry.name): entry for entry in files}.values():
