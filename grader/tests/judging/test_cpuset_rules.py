@@ -237,6 +237,14 @@ def test_what_linux_refuses_is_told(lab: Lab) -> None:
     check_verdict(found["others_out"], "fail", "missed")
 
 
+@pytest.mark.parametrize("name", ["memory_confined", "others_out"])
+def test_pages_that_nobody_can_see_pass_nothing(lab: Lab, name: str) -> None:
+    unseen = {"pages_of_first_half": None, "pages_of_second_half": None}
+    found = judged(lab, run(**{"job" if name == "memory_confined" else "others": unseen}))
+    check_verdict(found.pop(name), "not_gradable", "not_visible_here")
+    assert not failed(found)
+
+
 def test_a_node_that_a_machine_lacks_fails_without_a_run(lab: Lab) -> None:
     found = judged(lab, text='[job]\ncpus = "node:7"\n')
     assert failed(found) == set(RULES)

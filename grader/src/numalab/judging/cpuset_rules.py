@@ -199,6 +199,11 @@ def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> C
     return judge_value(criterion, used / wanted, why, UNIT)
 
 
+def _not_visible(criterion: Criterion) -> CriterionVerdict:
+    why = "This system refuses move_pages, so nobody can see where pages live."
+    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+
+
 @Rule("memory_confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 @take_run(_observe)
 def memory_confined(
@@ -209,8 +214,7 @@ def memory_confined(
     job = observed.run.job
     pages = job.pages
     if pages is None or job.pages_later is None or job.pages_new is None:
-        why = "This system refuses move_pages, so nobody can see where pages live."
-        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+        return _not_visible(criterion)
     share = share_on(pages, observed.own)
     if job.allowed_nodes != observed.own:
         why = (
@@ -255,7 +259,10 @@ def others_out(criterion: Criterion, evidence: Evidence, observed: _Observed) ->
         if (observed.run.job.partition or "") in ("root", "isolated"):
             why += " A partition takes PUs away from all others, and no memory."
         return judge_value(criterion, 0.0, why, UNIT)
-    left = share_on(others.pages or {}, observed.own)
+    pages = others.pages
+    if pages is None:
+        return _not_visible(criterion)
+    left = share_on(pages, observed.own)
     if left > MOST_LEFT:
         why = f"{words.percent(left)} of the other program's pages are still on {_own(observed)}."
         return judge_value(criterion, 1.0 - left, why, UNIT)
