@@ -119,11 +119,11 @@ def test_sources_are_texts_files_and_folders(first: LearnerLab, tmp_path: Path) 
     folder.mkdir()
     (folder / "kernel.c").write_text(WRONG)
     for source in (folder / "kernel.c", str(folder / "kernel.c"), folder, tmp_path):
-        with first._found("c", source, None) as (_, there):
+        with first._sources("c", source, None) as (_, there):
             assert (there / "kernel.c").read_text() == WRONG
-    with first.at(tmp_path)._found("c", None, None) as (_, there):
+    with first.at(tmp_path)._sources("c", None, None) as (_, there):
         assert there == folder
-    with first._found("c", "int x;\n", None) as (_, there):
+    with first._sources("c", "int x;\n", None) as (_, there):
         assert (there / "kernel.c").read_text() == "int x;\n"
     assert not there.exists()
     with pytest.raises(UserError, match=r"there is no nowhere.c"):
@@ -132,7 +132,7 @@ def test_sources_are_texts_files_and_folders(first: LearnerLab, tmp_path: Path) 
 
 def test_files_beside_the_kernel_can_be_replaced(installation: Installation) -> None:
     lab = find_lab("02", installation)
-    with lab._found("c", None, {"omp_full.env": "OMP_PLACES=cores\n"}) as (_, there):
+    with lab._sources("c", None, {"omp_full.env": "OMP_PLACES=cores\n"}) as (_, there):
         assert (there / "omp_full.env").read_text() == "OMP_PLACES=cores\n"
         own = installation.lab_folder(lab.name)
         for name in ("kernel.c", "kmp_full.env"):
