@@ -1,7 +1,8 @@
 """The basis of a result: digests of the files that were built and run, and the call that did so.
 
 It tells whether the files have changed since, and whether a later equal call ended without a
-result."""
+result.
+"""
 
 from __future__ import annotations
 

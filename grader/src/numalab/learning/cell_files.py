@@ -4,7 +4,8 @@ Unless the student has the file replaced, a cell replaces only starting code and
 notebook, or of this process, wrote last. A cell with starting code replaces only starting code and
 what this process wrote, so that a notebook that is run as it was given, or opened again without
 having been saved, does not destroy a solved kernel. cells.json in the same folder has digests of
-what cells wrote last."""
+what cells wrote last.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class CellFile:
         A file whose text differs at most in line ends and white space at its end stays as it is.
         replace: whether to replace the file whatever is in it. Raises UserError where the cell may
         not replace the file, which then stays, and NumalabError where a file can't be read or
-        written."""
+        written.
+        """
         try:
             old = self.path.read_bytes() if self.path.exists() else None
         except OSError as error:

@@ -2,7 +2,8 @@
 
 Files are polled, since events of a file system don't cross a network, and home folders on clusters
 are on one. The content of a file decides, not its time, so that a save without a change starts no
-grading."""
+grading.
+"""
 
 from __future__ import annotations
 
