@@ -61,7 +61,7 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Return black or white, whichever has more contrast with the colour."""
+    """Return black for writing on a light colour, or white for writing on a dark one."""
     return "#000000" if luminance(colour) > 0.18 else "#FFFFFF"
 
 

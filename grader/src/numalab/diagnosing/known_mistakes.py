@@ -36,8 +36,7 @@ class KnownMistake:
         files: the names of the files in the folder.
         kernels: the path of the kernel, by language; empty where it has a folder.
         cure: what would repair it; None: it does not serve as a case for diagnosis.
-        local_fails: the criteria that it fails on this machine, may_fail among them, in the lab's
-            order.
+        local_fails: the criteria that `fails` of wrong.toml lists, in the lab's order.
         vm_fails: those that it fails on a machine with several NUMA nodes, in the lab's order.
     """
 

@@ -116,7 +116,7 @@ class _Measured:
     Attributes:
         not_booted: why a criterion has no verdict of a virtual machine, where there was none; else
             None.
-        notes: for each virtual machine how it differs from the machine that it stands for.
+        notes: for each virtual machine what of the machine is smaller in it.
         texts: digests and origins of the kernel and of files beside it, by name.
     """
 

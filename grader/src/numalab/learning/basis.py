@@ -136,7 +136,8 @@ Parameters = ParamSpec("Parameters")
 
 @dataclass(frozen=True, kw_only=True)
 class Based:
-    """A result with its basis. basis: None where it has none, such as a recorded result."""
+    """A result with its basis. basis: None where no call is known that it is of, such as for a
+    recorded one."""
 
     basis: Basis | None = field(default=None, repr=False)
 

@@ -3,8 +3,8 @@
 Unless the student has the file replaced, a cell replaces only starting code and what cells of its
 notebook, or of this process, wrote last. A cell with starting code replaces only starting code and
 what this process wrote, so that a notebook that is run as it was given, or opened again without
-having been saved, does not destroy a solved kernel. cells.json in the same folder has digests of
-what cells wrote last.
+having been saved, does not destroy a solved kernel. A notebook whose name is not known counts as
+any of its folder. cells.json in the same folder has digests of what cells wrote last.
 """
 
 from __future__ import annotations

@@ -62,9 +62,9 @@ class StartingRuns:
 
     def find(self, run: Run, predicted_on: PredictedOn | None = None) -> StartingRun:
         """Return a run of the starting code at the place of a run: the run itself, a kept one, one
-        that is made now, or a recorded one. predicted_on: the machine on which the prediction was
-        made, None: not known. Where the place is this machine and unlike that one, a run that was
-        kept on its like comes first."""
+        that is made now, or a recorded one; or none and a note on why. predicted_on: the machine on
+        which the prediction was made, None: not known. If that is unlike this machine, and the run
+        is of this machine, a run that was kept on its like comes first."""
         node, language = alike(run.here.node), run.verdict.language
         note = ""
         if run.where == LOCAL and predicted_on is not None and predicted_on.alike != node:
@@ -191,9 +191,9 @@ def rows(
     published: Mapping[str, Published],
     starting: Starting,
 ) -> Iterator[ComparisonRow]:
-    """Yield a row for each measured and each published value, which is left out where there is no
-    prediction. kept: predictions by name; starting: StartingRuns.find, which may run the starting
-    code."""
+    """Yield a row for each measured and each published value; without a prediction the row does not
+    show the value. kept: predictions by name; starting: StartingRuns.find, which may run the
+    starting code."""
     for name, given in (*measured.items(), *published.items()):
         predicted = kept.get(name)
         if predicted is None:

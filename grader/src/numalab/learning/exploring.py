@@ -136,7 +136,7 @@ def explored(
 ) -> Explored:
     """Build and measure a lab's exploration under the locks of the build folder and the machine.
     name: the lab's name or number; rounds: None: the exploration's own number. Raises UserError on
-    a login node, and as measure()."""
+    a login node and for a lab without an exploration, and Interrupted as measure()."""
     folder = find_exploration(installation.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, None)
     if is_login_node():

@@ -243,8 +243,8 @@ class Run(Based):
 
     @captioned
     def answers(self, *beside: Run, part: str | None = None) -> Figure:
-        """Draw how many random series of each kind the kernel answered, correctly or not.
-        part: one of the lab's kernels; left out: the first that answered."""
+        """Draw how many random series of each kind the kernel answered correctly, wrongly, or not.
+        part: one of the lab's kernels; left out: the first that was asked."""
         from numalab.reports.figures import answers_figure
 
         return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
@@ -272,7 +272,8 @@ class Run(Based):
         """Draw the rounds of a timed criterion, and the interval of their median.
 
         Args:
-            criterion: its name; left out: the first that was timed.
+            criterion: its name; left out: the first that was timed and does not compare the
+                starting code's speed with itself.
 
         Raises:
             NothingToDraw: nothing was timed, or only the starting code's speed over itself.
@@ -400,7 +401,7 @@ class GradedRun(Run):
 
     @property
     def status(self) -> str:
-        """Return the worst status of all criteria: "fail", "error", "inconclusive" or "pass"."""
+        """Return the worst status of the criteria: "fail", "error", "inconclusive" or "pass"."""
         return self.verdict.status
 
     def __str__(self) -> str:

@@ -333,8 +333,10 @@ def page_traffic(
             thread was bound to, or for its core by `seats` where it was not bound.
         bytes_moved: by array, the bytes that the loop moves for each byte of it.
 
-    Pages that no thread uses, or that are on no NUMA node, move nothing. Raises NumalabError where
-    uses lack an array of the placement or have more or fewer of its pages, and as seats does.
+    Where most pages of an array have several users, the cores of the whole team use its used pages
+    equally. Pages that no thread uses, or that are on no NUMA node, move nothing. Raises
+    NumalabError where uses lack an array of the placement or have more or fewer of its pages, and
+    as seats does.
     """
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
