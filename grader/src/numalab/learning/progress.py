@@ -248,8 +248,9 @@ def save_progress(store: Path, progress: LearnerProgress) -> None:
 
 
 def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
-    """Tell whether there is a kernel of a language in labs/, and it was edited; or, where no
-    language's was, whether a file that is handed in with it was."""
+    """Tell whether a language's kernel in labs/ is the student's work. It is if it was edited; or,
+    where no language's was, if a file that is handed in with it is not the starting code's or is
+    missing."""
     edited = edited_languages(installation, lab)
     folder = installation.own_folder(lab.name)
     if not (folder / KERNEL_FILES[language]).is_file():
