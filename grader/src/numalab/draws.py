@@ -1,6 +1,5 @@
-"""Draw by a text, with a result that never changes. No generator is used, whose methods another
-version of Python may change, and no sequence of draws, in which a new one would shift all later
-ones."""
+"""Draw by the SHA-256 of a text. No generator is used, whose methods another version of Python may
+change, and no sequence of draws, in which a new one would shift all later ones."""
 
 from __future__ import annotations
 
@@ -23,6 +22,6 @@ def pick(text: str, choices: Sequence[_T]) -> _T:
 
 
 def shuffled(text: str, choices: Sequence[_T]) -> list[_T]:
-    """Return all choices in the order that a text draws."""
+    """Return the choices in the order that a text draws."""
     order = sorted(range(len(choices)), key=lambda number: draw(f"{text} {number}", 2**64))
     return [choices[number] for number in order]

@@ -46,8 +46,8 @@ def reason_of(error: OSError) -> str:
 
 def wrapped(message: str) -> str:
     """Wrap the first line of a message into lines of at most 80 characters; a word that is longer
-    stays whole, so that a path can be copied. Lines after the first, such as a compiler's, are laid
-    out by untrusted/listing.py."""
+    stays whole, so that a path can be copied. Lines after the first are laid out by
+    untrusted/listing.py."""
     first, newline, rest = visible_lines(message).partition("\n")
     lines = textwrap.fill(first, WIDTH, break_long_words=False, break_on_hyphens=False)
     return "\n".join([lines, *listing(rest, WIDTH)]) if newline else lines

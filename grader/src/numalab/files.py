@@ -91,8 +91,7 @@ _MINE = os.urandom(4).hex()
 
 def write_whole(path: Path, text: str) -> None:
     """Write a text in UTF-8, whole or not at all. Raises OSError, and UnicodeEncodeError for half
-    of a surrogate pair; the file then is as it was. Where two processes write the same file at
-    once, the later text stays."""
+    of a surrogate pair; the file then is as it was."""
     partial = partial_path(path.with_name(f"{path.name}.{os.getpid()}-{_MINE}"))
     try:
         partial.write_text(text, encoding="utf-8")
@@ -106,16 +105,15 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_json(path: Path, data: Any, indent: int | None = 2) -> None:
-    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError, such as for a
-    number that is not finite."""
+    """Write a value as JSON, whole or not at all. Raises OSError, and ValueError for a number that
+    is not finite."""
     text = json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False)
     write_whole(path, text + "\n")
 
 
 def link_or_copy(source: Path, target: Path) -> None:
     """Put a file that is never changed at a second place: as a hard link, or as a copy where no
-    link can be made. Raises FileNotFoundError where there is no source or no folder for the target,
-    FileExistsError where there is a target, and OSError, after which there is none."""
+    link can be made. Raises FileExistsError where there is a target, and OSError."""
     try:
         os.link(source, target)
     except (FileExistsError, FileNotFoundError):

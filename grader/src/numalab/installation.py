@@ -1,8 +1,7 @@
 """Where things are: the folders of numalab, and those of its user.
 
-A user who can write to numalab's folder works in it. All others, and every user of an installed
-copy (./numalab install), have folders of their own for files to edit, builds, and what outlives a
-build. Only the user can read the last two.
+Where many share an installation, a user has folders of their own (own_places) for files to edit,
+builds, and what outlives a build.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class Installation:
 
     @property
     def is_edition(self) -> bool:
-        """Tell whether it is a student copy, which lacks the text of the solutions' kernels."""
+        """Tell whether it is a student copy, by the file EDITION in its folder."""
         return (self.root / EDITION).is_file()
 
     def need_solutions(self, what: str) -> None:
@@ -87,12 +86,11 @@ class Installation:
             )
 
     def lab_folder(self, lab: str) -> Path:
-        """Return the folder of the lab's handout, contract, starting code and notebook."""
+        """Return the lab's folder in numalab's own."""
         return self.root / "labs" / lab
 
     def grading_folder(self, lab: str) -> Path:
-        """Return the folder of the lab's lab.toml, driver, phases and hints, and of what its
-        variants are made from."""
+        """Return the folder GRADING of the lab."""
         return self.lab_folder(lab) / GRADING
 
     def own_folder(self, lab: str) -> Path:
@@ -108,13 +106,12 @@ class Installation:
         return self.build / "submissions" / lab
 
     def pristine_folder(self, lab: str) -> Path:
-        """Return the build's folder of starting code, without edits in labs/
-        (grading/own_files.py)."""
+        """Return the build's folder of the lab's starting code."""
         return self.build / "handouts" / lab
 
     def given_folder(self, lab: str) -> Path:
         """Return the folder of the starting code as it was given: RELEASED where the lab has that,
-        which no one edits, else the lab's own."""
+        else the lab's folder."""
         released = self.lab_folder(lab) / RELEASED
         return released if released.is_dir() else self.lab_folder(lab)
 
@@ -123,8 +120,8 @@ class Installation:
         return self.state_root / self.preset / "results" / lab / language / variant
 
     def is_own(self, folder: Path) -> bool:
-        """Tell by its path whether a folder is a lab's in this installation, with the user's or
-        numalab's own files, and not a hand-in."""
+        """Tell whether a folder is, by its path, directly in one of the installation's folders of
+        labs, solutions and variants."""
         kits = (self.root / "labs", self.root / "solutions")
         return folder.parent in (*kits, self.work_root / "labs", self.variants_root)
 
@@ -144,7 +141,7 @@ class Installation:
         return self.build / "labs" / lab / f"{lab}-{language}-{variant}"
 
     def probe_worker(self, lab: str) -> Path:
-        """Return the worker that runs the reference loops, the same for all languages."""
+        """Return the worker that runs the lab's reference loops."""
         return self.build / "labs" / lab / f"{lab}-probe"
 
     def monitor(self, lab: str) -> Path:
@@ -152,7 +149,7 @@ class Installation:
 
     @property
     def probe(self) -> Path:
-        """Return the program that measures this machine's memory, one loop at a time."""
+        """Return the program that measures this machine's memory."""
         return self.build / "common" / "probe"
 
     def exploration(self, lab: str) -> Path:
@@ -170,8 +167,7 @@ class Installation:
 
     @property
     def guest_kernels(self) -> Path:
-        """Return the folder of Linux kernels for virtual machines, shared by all users; only an
-        installed copy has it."""
+        """Return the folder of Linux kernels for virtual machines, which may be missing."""
         return self.root / "kernels"
 
     def shown(self, path: Path) -> Path:
@@ -181,7 +177,7 @@ class Installation:
 
     @property
     def compile_apart(self) -> Path:
-        """Return the script that runs a compiler's command, in a sandbox where the environment
+        """Return the script that runs a compiler's command, in a sandbox where its environment
         describes one."""
         return self.root / "common" / "cmake" / "compile_apart"
 
@@ -231,7 +227,7 @@ class Installation:
 
     def make_folders(self) -> None:
         """Make the folders of builds and results, closed to other users where many share the
-        installation. Raises UserError."""
+        installation. Raises UserError where that can't be done."""
         is_shared = self.work is not None and self.origin is None
         for folder in filter(None, (self.builds, self.state)) if is_shared else ():
             make_private(folder)
@@ -249,10 +245,10 @@ class Installation:
         """Keep a second command out of the build folder and the results for a block, as far as
         files can be locked.
 
-        Take this lock before the machine's (grading/node_lock.py), never while holding that, since
-        a command that holds this one may wait for the machine. Raises LockedError where another
+        Take this lock before the machine's (grading/node_lock.py), not while holding that, since a
+        command that holds this one may wait for the machine. Raises LockedError where another
         command holds it and report_wait is None, UserError where its file or a folder can't be
-        made, and NumalabError where a folder that programs write to is full.
+        made, and NumalabError where there is no room for the build.
 
         report_wait: called with a sentence, once, where another command holds the lock, which is
         then waited for; None: don't wait.
@@ -276,7 +272,7 @@ class Installation:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the lock for a block, without waiting. Raises as `lock`."""
+        """Hold the lock for a block, without waiting."""
         self.make_folders()
         path = self.state_root / self.preset / "lock"
         try:
@@ -342,7 +338,7 @@ def own_places(root: Path, environment: Mapping[str, str]) -> OwnPlaces:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that only this user can read; close an existing one to other users. Raises
+    """Make a folder that only this user can read, or close an existing one to other users. Raises
     UserError where that can't be done, or it belongs to another user."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

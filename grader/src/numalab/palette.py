@@ -1,5 +1,5 @@
 """Colours and settings of pictures. Those that tell threads apart are Okabe and Ito's, which
-colour-blind readers can tell apart, with grey for black. matplotlib is not needed here."""
+colour-blind readers can tell apart, with grey for black."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def thinned(colour: str, share: float) -> str:
 
 def place_colour(number: int) -> str:
     """Return the colour of a thread, rank or NUMA node. From number 8 on the eight colours come
-    again, paler, and from number 16 on paler still; pictures then need labels."""
+    again, paler, and from number 16 on paler still; from number 24 on they repeat."""
     again, index = divmod(number, len(THREAD_COLOURS))
     return thinned(THREAD_COLOURS[index], (1.0, 0.6, 0.35)[min(again, 2)])
 
@@ -61,13 +61,13 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Return black or white, whichever is read better on the colour."""
+    """Return black for writing on a light colour, or white for writing on a dark one."""
     return "#000000" if luminance(colour) > 0.18 else "#FFFFFF"
 
 
 def keep_matplotlib_in(folder: Path) -> None:
-    """Let matplotlib keep its own files, such as its list of fonts, in a folder and not in the
-    user's home, unless MPLCONFIGDIR is set. Call it before matplotlib is imported. The folder is
-    made. Raises OSError."""
+    """Let matplotlib keep its own files, such as its list of fonts, in a folder, unless
+    MPLCONFIGDIR is set. The folder is made in either case. Call this before matplotlib is imported.
+    Raises OSError."""
     os.environ.setdefault("MPLCONFIGDIR", str(folder))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""Parse and format lists of PU numbers: "0-3,8" as Linux writes them, and with strides, "0-30:2",
-as taskset and machine descriptions do."""
+"""Parse and format lists of PU numbers: "0-3,8" as Linux writes them, and with strides,
+"0-30:2"."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ class BadList(ValueError):
 
 
 def kernel_pus(text: str) -> frozenset[int]:
-    """Parse a list as Linux prints it; an empty one, or older versions' "(null)", has no PU. Raises
-    BadList."""
+    """Parse a list as Linux prints it; an empty one, or "(null)", has no PU. Raises BadList."""
     text = text.replace("(null)", "").strip()
     return frozenset(parse_pus(text)) if text else frozenset()
 
 
 def kernel_list(numbers: Iterable[int]) -> str:
-    """Format numbers as Linux takes and shows them: 0-3,8."""
+    """Format numbers, without repeats, as Linux takes and shows them: 0-3,8."""
     ordered = sorted(numbers)
     parts: list[tuple[int, int]] = []
     for at, number in enumerate(ordered):

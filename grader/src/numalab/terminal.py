@@ -23,8 +23,7 @@ _UNITS = re.compile(r"(?<=\d) (?=(?:%|us|ms|s|GB/s|MB/s|bytes|KiB|MiB|GiB)(?!\w)
 
 def show_what_the_terminal_can() -> None:
     """Have standard output and error written in the locale's encoding, with "?" for a character
-    that the encoding lacks; in UTF-8 for the locale C. Files that numalab opens are in UTF-8
-    everywhere (PYTHONUTF8, set by ./numalab)."""
+    that the encoding lacks; in UTF-8 for the locale C."""
     encoding = locale.getencoding()
     if encoding == "ANSI_X3.4-1968":
         encoding = "utf-8"

@@ -1,4 +1,4 @@
-"""Format numbers and lists as text, the same in all reports."""
+"""Format numbers and lists as text."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def ratio(value: float) -> str:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Format a number with at most `digits` significant digits. One with more digits before its
-    point keeps all of those, up to 2**53."""
+    """Format a number with at most `digits` significant digits. Up to 2**53, one with more digits
+    before its point keeps all of those."""
     text = f"{value:.{digits}g}"
     return f"{value:,.0f}" if "e+" in text and abs(value) <= _MOST_WHOLE else text
 
@@ -67,7 +67,8 @@ def some(names: Sequence[str]) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows as lines, in which columns are as wide as their widest text, two blanks apart."""
+    """Return rows as lines, in which columns are as wide as their widest text, two blanks apart.
+    Blanks at the ends of lines are left out."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -114,7 +115,8 @@ def _value(number: float, digits: int = 6) -> str:
 
 
 def apart(actual: float, expected: float) -> tuple[str, str]:
-    """Format two values as _value does, with 6, 9 or 17 digits, as many as tell them apart."""
+    """Format two values as _value does, with the first of 6, 9 and 17 digits that tells them apart,
+    or else with 17."""
     shown = _value(actual), _value(expected)
     for digits in (9, 17):
         if shown[0] == shown[1]:

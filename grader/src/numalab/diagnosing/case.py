@@ -2,7 +2,6 @@
 
 Answers follow from the seed and numalab's sources, so they can be scored without a run. A reader of
 the sources can look them up: a case is an exercise in reading reports, and should count little.
-Nothing is run here; files of labs are read.
 """
 
 from __future__ import annotations
@@ -92,10 +91,10 @@ class Case:
 
 
 def differ_in_report(mistake: KnownMistake, other: KnownMistake) -> bool:
-    """Tell whether the reports of two mistakes always differ.
+    """Tell whether the reports of two mistakes differ, by what is declared of these.
 
     They do where the same criterion fails first by another cause, or with another sentence if it is
-    not `correct`; and where a criterion always fails with one mistake and never with the other.
+    not `correct`; and where a criterion always fails with one mistake and not with the other.
     """
     fails_first = mistake.first if mistake.first == other.first else None
     if fails_first and mistake.cause and other.cause and mistake.cause != other.cause:
@@ -116,8 +115,8 @@ def _graded_without_times(lab: Lab) -> list[str]:
 def _suspects(
     installation: Installation, lab: Lab, mistakes: Sequence[KnownMistake]
 ) -> list[Suspect]:
-    """Return the mistakes in kernels that have a cure and show without times, which a case does not
-    have. Raises NumalabError."""
+    """Return the mistakes in kernels that have a cure and always fail a criterion other than of
+    time, by language."""
     shown = set(_graded_without_times(lab))
     found = []
     for known in mistakes:
@@ -142,8 +141,8 @@ def _text(path: Path) -> str:
 def _drawn_others(
     text: str, lab: Lab, suspect: Suspect, others: Sequence[Suspect]
 ) -> list[Suspect]:
-    """Return other suspects in an order that a text draws. Those that fail the same criteria of
-    correctness come first, since the rest are recognised at once."""
+    """Return other suspects in an order that a text draws, but first those that fail the same
+    criteria of correctness."""
     names = {criterion.name for criterion in lab.criteria if criterion.kind == "correctness"}
     ours = names.intersection(suspect.known.fails)
     return sorted(
@@ -162,15 +161,15 @@ def _others(suspect: Suspect, suspects: Sequence[Suspect]) -> list[Suspect]:
 
 
 def bank(installation: Installation, lab: Lab) -> list[Suspect]:
-    """Return the mistakes of a lab that serve as cases: those whose report differs from those of at
-    least CHOICES - 1 others in the same language, with other cures. Raises NumalabError where a
-    file can't be read."""
+    """Return the mistakes of a lab that serve as cases: those that differ_in_report from at least
+    CHOICES - 1 others in the same language, with other cures. Raises NumalabError where a file
+    can't be read."""
     suspects = _suspects(installation, lab, read_mistakes(installation, lab))
     return [one for one in suspects if len(_others(one, suspects)) >= CHOICES - 1]
 
 
 def labs_with_cases(installation: Installation) -> list[str]:
-    """Return the names of the labs that have a mistake with a cure. Raises NumalabError."""
+    """Return the names of the labs that have a mistake with a cure."""
     return [
         name
         for name, lab in load_labs(installation.root).items()
@@ -181,8 +180,8 @@ def labs_with_cases(installation: Installation) -> list[str]:
 def make_case(
     installation: Installation, lab: Lab, seed: Seed, language: str | None = None
 ) -> Case:
-    """Return the case that a seed draws, the same on every machine. language: the kernel's; None:
-    it is drawn, too. Raises NumalabError where there are no such cases, or a file can't be read."""
+    """Return the case that a seed draws. language: the kernel's; None: it is drawn, too. Raises
+    NumalabError where there are no such cases, or a file can't be read."""
     cases = bank(installation, lab)
     if not cases:
         raise NumalabError(
@@ -201,8 +200,8 @@ def make_case(
 
 
 def needs_several_nodes(lab: Lab, known: KnownMistake) -> bool:
-    """Tell whether a mistake leaves results correct, and the lab has a criterion of evidence that
-    only several NUMA nodes can show."""
+    """Tell whether a mistake does not always fail `correct`, and the lab has a criterion of
+    evidence that needs several NUMA nodes."""
     return correct.name not in known.fails and any(
         c.kind == "evidence" and c.needs_numa_nodes > 1 for c in lab.criteria
     )
@@ -295,8 +294,8 @@ def _fails_with(lab: Lab, known: KnownMistake, is_several: bool) -> tuple[str, .
 def _criteria_question(
     text: str, lab: Lab, suspect: Suspect, cases: Collection[Suspect], needs_several_nodes: bool
 ) -> list[CaseQuestion]:
-    """Return the question for the criteria that a mistake fails on another machine; empty where
-    that depends on chance, or where results are wrong, which is then all that shows."""
+    """Return the question for the criteria that a mistake fails on another machine, in a list; an
+    empty one where that depends on chance, or where the mistake always fails `correct`."""
     known = suspect.known
     if correct.name in known.fails or set(known.may_fail) & set(_graded_without_times(lab)):
         return []

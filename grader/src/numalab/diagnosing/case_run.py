@@ -1,5 +1,5 @@
 """The runs of a case's kernel for its report, on this machine and on the virtual one that the case
-draws. Nothing is timed, and no result is kept."""
+draws, if any. They take no times."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CaseRun:
 
     def shows(self, case: Case) -> bool:
         """Tell whether the criteria fail that the mistake always fails on the machines of this run,
-        times aside, so that the questions fit."""
+        times aside."""
         known = case.suspect.known
         untimed = {c.name for c in case.lab.criteria if c.kind != "timing"}
         by_luck = {*known.may_fail} & untimed
@@ -61,8 +61,7 @@ def run_case(
     installation: Installation, case: Case, places: VirtualPlaces, progress: StepReport
 ) -> CaseRun:
     """Run the kernel of a case until its mistake shows, TRIES times at most. The caller holds the
-    installation's lock. Raises Interrupted, UserError and NumalabError, also where it never
-    shows."""
+    installation's lock. Raises NumalabError where it does not show."""
     build_targets(installation, ["describe_node", installation.monitor(case.lab.name).name])
     node = describe_node(installation)
     try:

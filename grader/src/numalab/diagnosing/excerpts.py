@@ -16,9 +16,9 @@ _COMMENTS = {".c": _C_COMMENT, ".f90": _FORTRAN_COMMENT}
 
 
 def strip_comments(text: str, suffix: str) -> list[str]:
-    """Return a text's lines without comments and empty lines. suffix: the file's, such as .c; in
-    files that are no kernel comments begin with #. Outside C a comment has a blank before it, or
-    begins the line."""
+    """Return a text's lines without comments and empty lines. suffix: the file's, such as .c; for
+    suffixes other than .c and .f90 comments begin with #. Outside C a comment has white space
+    before it, or begins the line; Fortran's directives (!$) are none."""
     text = _COMMENTS.get(suffix, _SCRIPT_COMMENT).sub("", text)
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 

@@ -33,7 +33,7 @@ class Answer:
 
 
 def answered(case: Case, chosen: Mapping[str, str]) -> list[Answer]:
-    """Return the answers to all questions of a case; a missing one is not correct. chosen: the
+    """Return an answer for each question of a case; a missing one is not correct. chosen: the
     choices in words, by question. Raises UserError for what is no choice."""
     answers = []
     for question in case.questions:
@@ -61,7 +61,7 @@ def diagnosis_json(case: Case, answers: list[Answer]) -> Json:
 
 def scored(installation: Installation, lab: Lab, text: str) -> Json:
     """Return the JSON of a result for the text of a file. Raises UserError where the file can't be
-    scored, NumalabError, and OSError where no process can be started."""
+    scored."""
     why = toml.why_not_readable(text)
     if why:
         raise UserError(f"{FILE} {why}; a few lines are enough")
@@ -77,7 +77,7 @@ def scored(installation: Installation, lab: Lab, text: str) -> Json:
 def score_diagnosis(installation: Installation, lab: Lab, folder: Path) -> Json | None:
     """Return the JSON of a result for the file in a handed-in folder; None where there is no file,
     in a student copy, which lacks the solutions that score it, and for a variant. A file that can't
-    be scored has score 0 and a complaint. Raises NumalabError, and OSError as `scored`."""
+    be read or scored has score 0 and a complaint."""
     if installation.is_edition or lab.is_variant:
         return None
     try:
@@ -103,7 +103,7 @@ def diagnosis_words(lab: str, score: Json) -> str:
 
 
 def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
-    """Yield the lines of a file. chosen: choices in words, by question; None: all choices, as
+    """Yield the lines of a file. chosen: choices in words, by question; None: the choices are
     comments."""
     yield f"lab = {json.dumps(case.lab.name)}"
     yield f"for = {json.dumps(case.seed.owner)}"
@@ -121,7 +121,7 @@ def _file_lines(case: Case, chosen: Mapping[str, str] | None) -> Iterator[str]:
 
 def file_text(case: Case, chosen: Mapping[str, str] | None = None) -> str:
     """Return the text of a file. chosen: choices in words, by question; None: it is to be filled
-    in, with all choices as comments."""
+    in, with the choices as comments."""
     return "\n".join(_file_lines(case, chosen)) + "\n"
 
 

@@ -31,12 +31,12 @@ class KnownMistake:
             far as wrong.toml lists them; in the lab's order.
         may_fail: those that it fails by chance.
         says: by language, words of the report's sentence on the first of `fails`.
-        cause: the cause of that verdict; None: it is not always the same.
+        cause: the cause of that verdict; None: wrong.toml names none.
         folder: the folder of its files; None: it is a kernel.
         files: the names of the files in the folder.
         kernels: the path of the kernel, by language; empty where it has a folder.
         cure: what would repair it; None: it does not serve as a case for diagnosis.
-        local_fails: the criteria that it fails on this machine, in the lab's order.
+        local_fails: the criteria that `fails` of wrong.toml lists, in the lab's order.
         vm_fails: those that it fails on a machine with several NUMA nodes, in the lab's order.
     """
 
@@ -60,7 +60,7 @@ class KnownMistake:
         return self.fails[0]
 
     def is_in(self, language: str) -> bool:
-        """Tell whether the mistake exists in a language. One in other files than kernels exists in
+        """Tell whether the mistake exists in a language. One with a folder of files exists in
         each."""
         return bool(self.files) or language in self.languages
 

@@ -38,14 +38,15 @@ def _declared(statement: str) -> dict[str, str]:
 
 def _is_plain_declaration(statement: str, reference: Mapping[str, str]) -> bool:
     """Tell whether a statement only declares, and no name with another type than the reference
-    does: such a difference only follows from another one. reference: types, by name."""
+    does. reference: types, by name."""
     declared = _declared(statement)
     return bool(declared) and all(reference.get(name, of) == of for name, of in declared.items())
 
 
 def _statements(text: str, suffix: str) -> list[str]:
-    """Return a text's lines without comments and the word restrict. Lines that go on after `(` or
-    `&` are joined, but for Fortran's directives."""
+    """Return a text's lines without comments and the word restrict, with single blanks. A line
+    after an open `(` or a final `&` is joined to the one before, unless it is a directive of
+    Fortran."""
     found: list[str] = []
     open_ones = 0
     for line in strip_comments(text, suffix):
@@ -79,8 +80,8 @@ def mistaken_lines(mistaken: str, reference: str, suffix: str) -> tuple[str, ...
 
 
 def other_names(kernel: str, draw: str) -> dict[str, str]:
-    """Return new names for the counters i, j and k of a kernel, drawn by the text `draw` from names
-    that the kernel does not use."""
+    """Return new names for the counters i, j and k of a kernel, drawn by the text `draw` from those
+    of _OTHER_NAMES that the kernel does not use."""
     used = {name.lower() for name in re.findall(r"\b[a-z]\b", kernel, re.IGNORECASE)}
     free = [name for name in _OTHER_NAMES if name not in used]
     return dict(zip(_COUNTERS, shuffled(draw, free), strict=False))

@@ -1,4 +1,4 @@
-"""The report of a case: evidence as numbers and pictures, without the verdicts and sentences that
+"""The report of a case: pictures of its evidence and sentences on correctness, without those that
 would name the mistake; then the questions, and the answers' score."""
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def some_letters(case: Case) -> str:
 
 
 def graded_lines(case: Case, answers: Sequence[Answer], columns: int) -> list[str]:
-    """Return which answers are correct, the kernel's wrong lines, and the score, as lines."""
+    """Return which answers are correct, the kernel's wrong lines where they are known, and the
+    score, as lines."""
     lines = []
     for question, answer in zip(case.questions, answers, strict=True):
         said = "right." if answer.is_correct else f"no. Right is: {question.answer}"

@@ -5,11 +5,9 @@
     run.touch_map(lab.run("c", source=lab.handout("c"), label="handout"))
     print(lab.on("nebula").grade("c").report)
 
-Each call holds the build folder's lock while it measures, as the commands do, and waits while one
-of them holds it; only across() measures without it. What goes wrong and is no student's result
-mostly raises an error of numalab.errors, with a sentence for the student (Interrupted has none);
-across(), and sweep() on a login node, return a complaint instead. Outside of a notebook, Ctrl-C may
-raise KeyboardInterrupt in the place of Interrupted.
+run(), grade(), sweep() and explore() hold the build folder's lock while they measure, and wait
+while a command holds it. Outside of a notebook, Ctrl-C may raise KeyboardInterrupt in the place of
+Interrupted.
 """
 
 from __future__ import annotations
@@ -76,9 +74,9 @@ Size = Literal["quick", "default", "published"]
 
 def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
     """Return a lab by its name or number, or your variant of it by the variant's name.
-    installation: left out: find_own_installation(). Raises UserError for another name and for a
-    variant that is not there or not valid, and NumalabError where the lab's files can't be read or
-    copied, or matplotlib's folder can't be made."""
+    installation: None: find_own_installation(). Raises UserError for a name of no lab and for a
+    variant that is not there or not valid, and NumalabError where files can't be read or
+    written."""
     installation = installation or find_own_installation()
     try:
         keep_matplotlib_in(installation.build / "matplotlib")
@@ -95,9 +93,8 @@ def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
 
 
 def starting_text(lab: LearnerLab, file: str) -> str | None:
-    """Return the text of a file of a lab's starting code: the build's copy, or before the first
-    build the file that numalab came with, in a git clone as it is now; None: there is no such file.
-    Raises NumalabError where it is not UTF-8 text."""
+    """Return the text of a file of a lab's starting code: the build's copy, else that in
+    given_folder; None where there is neither. Raises NumalabError where it is not UTF-8 text."""
     name = lab.name
     for folder in (lab.installation.pristine_folder(name), lab.installation.given_folder(name)):
         if (folder / file).is_file():
@@ -109,7 +106,7 @@ def starting_text(lab: LearnerLab, file: str) -> str | None:
 
 
 def _silent(step: str) -> None:
-    """Show no step."""
+    """Do nothing with a step."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +114,10 @@ class _Measured:
     """Gradings of a kernel on this machine and on virtual machines, and what results show of them.
 
     Attributes:
-        not_booted: why no virtual machine could be booted; None where one was, or none was needed.
-        notes: for each virtual machine how it differs from the machine that it stands for.
-        texts: the files that were built and run, by name.
+        not_booted: why a criterion has no verdict of a virtual machine, where there was none; else
+            None.
+        notes: for each virtual machine what of the machine is smaller in it.
+        texts: digests and origins of the kernel and of files beside it, by name.
     """
 
     gradings: KernelGradings
@@ -140,8 +138,8 @@ class LearnerLab:
         installation: the folders that numalab works in.
         declared: the lab as its lab.toml declares it.
         folder: the folder with your files.
-        machine: the virtual machine on which placement is observed; None: this machine.
-        progress: called with a phrase for each step.
+        machine: the virtual machine of on(); None: on() named none.
+        progress: called with texts on the steps.
     """
 
     installation: Installation = field(repr=False)
@@ -156,19 +154,19 @@ class LearnerLab:
         return self.declared.name
 
     def on(self, machine: str) -> LearnerLab:
-        """Return the lab with placement observed on a virtual machine, which run() boots.
-        machine: its name in `./numalab machine list`. Raises UserError for another name."""
+        """Return the lab with a virtual machine on which run() observes placement. machine: its
+        name in `./numalab machine list`, or the path of its file. Raises UserError where there is
+        none, or its file has a mistake."""
         return replace(self, machine=find_machine(self.installation, machine))
 
     def at(self, folder: str | Path) -> LearnerLab:
-        """Return the lab with your files in FOLDER/NN_name/, as in `grade --submission FOLDER`."""
+        """Return the lab with your files in FOLDER/NN_name/."""
         return replace(self, folder=Path(folder).resolve() / self.name)
 
     def handout(self, language: str) -> str:
         """Return the text of the starting code in a language, "c" or "fortran": the build's copy,
-        or before the first build the file that numalab came with, in a git clone as it is now.
-        Raises UserError for a language that the lab does not have, and NumalabError where the file
-        is missing or is not UTF-8 text."""
+        else the file that numalab came with. Raises UserError for a language that the lab does not
+        have, and NumalabError where the file is missing or is not UTF-8 text."""
         file = KERNEL_FILES[self.check_language(language)]
         text = starting_text(self, file)
         if text is None:
@@ -176,9 +174,8 @@ class LearnerLab:
         return text
 
     def topology(self) -> Figure:
-        """Draw the machine of on(), or this one.
-        Raises UserError for a machine that is made from a seed, since its topology is what the lab
-        asks for, and as node()."""
+        """Draw the machine of on(), or this one. Raises UserError for a machine that is made from a
+        seed, since a picture would show its answers, and as node()."""
         from numalab.reports.figures import topology_figure
 
         if self.machine is not None and self.machine.seed is not None:
@@ -190,9 +187,9 @@ class LearnerLab:
         return topology_figure(self.machine if self.machine is not None else self.node())
 
     def node(self) -> Json:
-        """Return the record of this machine: its NUMA nodes, cores, PUs, caches and settings.
-        Nothing is measured. The program that reads it is built first if it is missing, which waits
-        for other commands of numalab. Raises UserError, NumalabError and Interrupted."""
+        """Return the record of this machine: its NUMA nodes, cores, PUs, caches and settings. The
+        program that reads it is built first where it is missing, under the build folder's lock.
+        Raises UserError and NumalabError."""
         if self.installation.describe_node.is_file():
             return monitor.describe_node(self.installation)
         with self.installation.lock(self.progress):
@@ -219,16 +216,16 @@ class LearnerLab:
             files: texts of the other files that are handed in, by name, instead of those in
                 `folder`.
             size: "quick", "default" or "published"; quick also takes the quick thresholds.
-            times: whether to compare its times with the solution's, too.
+            times: whether to take times, too.
             label: how pictures call the run.
             parts: the lab's kernels to run; left out: all.
             or_recorded: whether recorded() takes its place if the virtual machine can't be booted.
 
         Raises:
-            UserError: for a value or a file that does not exist, such as an unknown language, or a
-                lab on MPI in a build without MPI.
+            UserError: for a language, size, part or file that there is not, or a lab on MPI in a
+                build without MPI.
             NumalabError: the run could not be made. A kernel that does not build or is not correct
-                is a result and raises nothing.
+                is a result.
             Interrupted: you interrupted it; the run so far, if there is one, is in its arguments.
         """
         with self._calling("run", language, label) as basis:
@@ -244,9 +241,8 @@ class LearnerLab:
         return run
 
     def recorded(self) -> Run:
-        """Return the recorded run of the starting code in C on the virtual machine of on().
-        It comes with numalab. Raises UserError where there is none, and NumalabError where it can't
-        be read."""
+        """Return the recorded run of the handout on the virtual machine of on(), judged again.
+        Raises UserError where there is none, and NumalabError where it can't be read."""
         name = "" if self.machine is None else self.machine.name
         path = self.recorded_path(name)
         if not path.is_file():
@@ -266,17 +262,15 @@ class LearnerLab:
         label: str = "yours",
         afresh: bool = False,
     ) -> GradedRun:
-        """Build a kernel, run it and grade it as `./numalab grade` does, with its points and text.
+        """Build a kernel, run it and grade it, and return the run with its points and report.
 
         Without on(), placement is also observed on the lab's own virtual machines, as far as they
-        are needed; GradedRun.on() then shows one of them. The result is kept. The same program
-        graded again continues with the times that were taken, and takes new ones only if those are
-        undecided.
+        are needed. The result is kept.
 
         Args:
             language, source, files, label: as for run().
-            size: "quick" grades with --quick; "default" or "published" without it.
-            afresh: whether to take new times in any case.
+            size: "quick", "default" or "published"; quick also takes the quick thresholds.
+            afresh: whether times of earlier gradings don't count.
 
         Raises:
             UserError, NumalabError, Interrupted: as run() does.
@@ -303,7 +297,7 @@ class LearnerLab:
     ) -> Sweep:
         """Measure a kernel's rate in GB/s over the number of threads, on this machine.
 
-        Each setting is run once per round, in random order, each time in a process of its own.
+        A round runs the settings in random order, each in a process of its own.
 
         Args:
             language, source: as for run().
@@ -311,7 +305,7 @@ class LearnerLab:
                 are more than 8 the powers of two and the number of cores.
             files: names of placement files of yours to compare; left out: the lab's own placement.
             part: of several kernels the one to time.
-            rounds: 1 or more; with 6 the range of the rates holds the median at 95 %.
+            rounds: 1 or more; from 6 on the range of the rates holds the median at 95 %.
 
         Returns:
             the rates; a complaint where the kernel does not build or finish, or on a login node.
@@ -360,11 +354,10 @@ class LearnerLab:
             rounds: number of rounds; left out: the exploration's own.
 
         Raises:
-            UserError: the lab has no exploration, memory is short, a program was killed, or this is
-                a login node.
+            UserError: the lab has no exploration, memory is short, or this is a login node.
             NumalabError: the measurement could not be made.
-            Interrupted: you interrupted it before anything was measured; later on the exploration
-                so far is returned.
+            Interrupted: you interrupted it before a run had ended; later on the exploration so far
+                is returned.
         """
         with self._calling("exploration") as basis:
             found = explored(self.installation, self.name, quick, rounds, self.progress)
@@ -401,12 +394,13 @@ class LearnerLab:
     # ---- inside
 
     def _keep(self, run: Run, *, is_whole: bool) -> None:
-        """Do nothing with a run that is returned; a notebook's lab keeps what it needs later.
-        is_whole: whether it is of all parts."""
+        """Do nothing with a run; for subclasses to keep it. is_whole: whether it is of all
+        parts."""
 
     def _swept(self, part: str | None) -> str | None:
-        """Return the kernel to time; None: the lab's only one.
-        Raises UserError for a lab or a part that can't be swept."""
+        """Return the kernel to time: `part`, or without it the only one that can be timed; None
+        stands for a lab's single kernel. Raises UserError for a lab or a part that can't be
+        swept."""
         if self.declared.mpi:
             raise UserError(f"{self.name} runs ranks; what is swept are threads of one process")
         able = list(
@@ -425,7 +419,7 @@ class LearnerLab:
         return part
 
     def _make_grading(self, language: str, folder: Path, effort: Effort) -> Grading:
-        """Return a grading of a kernel, to take times with. The caller holds the lock."""
+        """Build the lab's monitor, and return a grading of a kernel. The caller holds the lock."""
         node = self._node()
         build_targets(self.installation, [self.installation.monitor(self.name).name])
         return Grading(
@@ -461,7 +455,8 @@ class LearnerLab:
         return tuple(parts)
 
     def _node(self) -> Json:
-        """Build the program that describes this machine, and return its record; under the lock."""
+        """Build the program that describes this machine, and return its record. The caller holds
+        the lock."""
         configure(self.installation)
         build_targets(self.installation, ["describe_node"])
         return monitor.describe_node(self.installation)
@@ -470,19 +465,20 @@ class LearnerLab:
     def _sources(
         self, language: str, source: Source, files: Mapping[str, str] | None = None
     ) -> Iterator[tuple[Sources, Path]]:
-        """Yield the files to build and run, and a folder with them; it may be a temporary one."""
+        """Yield the files to build and run, and a folder with them, which may be a temporary
+        one."""
         sources = find_sources(self.declared, self.folder, language, source, files)
         with sources.laid_out() as folder:
             yield sources, folder
 
     @property
     def _staged(self) -> Path:
-        """The folder of the build, with the kernel that was built last."""
+        """The folder in which the build expects the submission's files."""
         return self.installation.staged_folder(self.name)
 
     @contextmanager
     def _calling(self, what: str, *how: str) -> Iterator[Basis]:
-        """Yield the basis of a call. Calls with equal arguments replace each other's results."""
+        """Yield the basis of a call."""
         where = "here" if self.machine is None else self.machine.name
         with calling(what, self.name, str(self.folder), where, *how) as basis:
             yield basis
@@ -498,10 +494,9 @@ class LearnerLab:
         afresh: bool = True,
         adds_labs_machines: bool = False,
     ) -> _Measured:
-        """Build, run and judge a kernel under the lock.
-        afresh: whether times of earlier gradings don't count; adds_labs_machines: whether the lab's
-        own virtual machines are booted, as far as they are needed, if on() named none. Raises
-        Interrupted with the run so far, if there is one, UserError and NumalabError."""
+        """Build, run and judge a kernel under the lock. afresh: whether times of earlier gradings
+        don't count; adds_labs_machines: whether the lab's own virtual machines are booted, as far
+        as they are needed, if on() named none."""
         language = self.check_language(language)
         if size not in ("quick", "default", "published"):
             raise UserError(f"there is no size '{size}'; take quick, default or published")
@@ -566,7 +561,7 @@ class LearnerLab:
         )  # fmt: skip
 
     def _report(self, measured: _Measured) -> str:
-        """Return what ./numalab grade prints for a kernel, with the notes below."""
+        """Return the report of a kernel as text, with the notes below it."""
         shown = printed(lambda console: report.show_verdict(console, measured.kernel))
         named = [] if self.machine is None else [self.machine.name]
         missing = left_out(self.declared, named)

@@ -1,7 +1,7 @@
 """The basis of a result: digests of the files that were built and run, and the call that did so.
 
-From it a result that is shown again tells whether the files have changed since, and whether a later
-call that should have replaced it ended without a result.
+It tells whether the files have changed since, and whether a later equal call ended without a
+result.
 """
 
 from __future__ import annotations
@@ -42,16 +42,15 @@ def digest_of_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Text:
-    """A file that was built or run.
-    digest: its SHA-256 at the time, empty where it could not be read; path: where its text was
-    read, None where the text was an argument of the call."""
+    """A file of a call. digest: its SHA-256 at the time, empty where it could not be read; path:
+    where its text was read, None where the text was an argument of the call."""
 
     digest: str
     path: Path | None
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file has another content by now; False for an argument of the call."""
+        """Whether the file has another content by now; False without a path."""
         return self.path is not None and digest_of_file(self.path) != self.digest
 
 
@@ -66,7 +65,7 @@ class Basis:
     Attributes:
         number: the call's number in this process, from 1.
         began_at: when it began, as HH:MM:SS in local time.
-        texts: the files by name, the kernel first.
+        texts: the files, by name.
     """
 
     call: Call
@@ -91,7 +90,7 @@ class Basis:
 
     @property
     def superseded(self) -> str:
-        """A sentence on a later call of the same kind that gave no result; empty if none was."""
+        """A sentence on a later call with an equal `call` that raised; empty without one."""
         number, how = _ended_without_result.get(self.call, (0, ""))
         return (
             f"{how}; this is the {self.call[0]} of {self.began_at}." if number > self.number else ""
@@ -99,8 +98,8 @@ class Basis:
 
     @property
     def texts_note(self) -> str:
-        """A sentence that names the first file, with its digest, and counts the others; empty
-        without files."""
+        """A sentence that names the first file, with its digest, and counts the others that could
+        be read; empty without files."""
         if not self.texts:
             return ""
         name, text = next(iter(self.texts.items()))
@@ -117,9 +116,8 @@ class Basis:
 
 @contextmanager
 def calling(*call: str) -> Iterator[Basis]:
-    """Yield the basis of a call, without files.
-    A call that raises is remembered, since the result that it should have replaced may be shown
-    again."""
+    """Yield the basis of a call, without files. Where the block raises, this is remembered for
+    Basis.superseded."""
     number, began_at = next(_numbers), datetime.now().astimezone().strftime("%H:%M:%S")
     try:
         yield Basis(call, number, began_at)
@@ -138,8 +136,8 @@ Parameters = ParamSpec("Parameters")
 
 @dataclass(frozen=True, kw_only=True)
 class Based:
-    """A result with its basis. basis: None for one that no call returned, such as a recorded
-    result."""
+    """A result with its basis. basis: None where no call is known that it is of, such as for a
+    recorded one."""
 
     basis: Basis | None = field(default=None, repr=False)
 
@@ -159,7 +157,7 @@ class Based:
         return [] if self.basis is None else self.basis.notes
 
     def placed_in(self, folder: Path) -> Self:
-        """Return the result as one of files in a folder, whose texts were arguments of the call."""
+        """Return the result with its files' paths in a folder; without a basis unchanged."""
         if self.basis is None:
             return self
         texts = self.basis.texts.items()
@@ -178,8 +176,8 @@ class Based:
 def captioned(
     draw: Callable[Concatenate[Shown, Parameters], Figure],
 ) -> Callable[Concatenate[Shown, Parameters], Figure]:
-    """Decorate a method that draws, so that the results' notes are above the figure.
-    These are of the result and of those that it is drawn with. NothingToDraw gets its warnings."""
+    """Decorate a method that draws, so that notes are above the figure: the result's and those of
+    results among the positional arguments. A NothingToDraw gets the result's warnings."""
 
     @functools.wraps(draw)
     def with_caption(self: Shown, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Figure:
@@ -201,7 +199,7 @@ def captioned(
 
 
 def _put_above(figure: Figure, notes: list[str]) -> None:
-    """Put notes above a figure, and make it higher by them, so that the drawing keeps its size."""
+    """Put notes above a figure, below its title, and make it higher by them."""
     from numalab.reports.figures.canvas import LEAST_POINTS, TITLE_POINTS, broken
 
     width_in, height_in = figure.get_size_inches()

@@ -1,12 +1,10 @@
 """Write the text of a notebook's cell to a file in the student's folder.
 
-A cell replaces what a cell of its notebook wrote to the file last, and starting code as it was
-given. Any other content stays unless the student has it replaced, since it was written by something
-else: an editor, another notebook, a copy of the notebook as it was given. A cell with starting code
-replaces only starting code and what this process wrote, so that a notebook that is run as it was
-given, or opened again without having been saved, does not destroy a solved kernel. cells.json in
-the same folder has digests of what cells wrote last. Where it is missing or can't be read, other
-files than those of starting code and of this process stay as they are.
+Unless the student has the file replaced, a cell replaces only starting code and what cells of its
+notebook, or of this process, wrote last. A cell with starting code replaces only starting code and
+what this process wrote, so that a notebook that is run as it was given, or opened again without
+having been saved, does not destroy a solved kernel. A notebook whose name is not known counts as
+any of its folder. cells.json in the same folder has digests of what cells wrote last.
 """
 
 from __future__ import annotations
@@ -32,9 +30,8 @@ _written: dict[Path, str] = {}  # digests of what cells of this process wrote la
 
 @dataclass(frozen=True)
 class Notebook:
-    """The notebook whose cells this process runs.
-    folder: the working directory of its Jupyter kernel, which is the notebook's folder; name: the
-    name of its file, empty where it is not known, as under nbconvert."""
+    """The notebook whose cells this process runs. folder: the working directory when know_notebook
+    was called; name: the name of its file, empty where it is not known."""
 
     folder: Path
     name: str = ""
@@ -47,9 +44,9 @@ class Notebook:
 
 
 def know_notebook(file: object = None) -> None:
-    """Keep which notebook this process runs, before a cell changes the working directory.
-    file: the notebook's file, if an editor gives it as a string; otherwise Jupyter's server gives
-    the name."""
+    """Keep which notebook this process runs, with the present working directory as its folder.
+    file: the notebook's file, if it is a string; otherwise the variable JPY_SESSION_NAME names
+    it."""
     told = file if isinstance(file, str) else os.environ.get("JPY_SESSION_NAME", "")
     _notebooks[:] = [Notebook(Path.cwd(), Path(told).name)]
 
@@ -67,9 +64,8 @@ def sha256(content: bytes) -> str:
 
 @dataclass(frozen=True)
 class CellFile:
-    """A student's file that a cell writes.
-    given: its text as starting code, None: it has none; again: what a refusal tells the student to
-    run in order to replace the file."""
+    """A student's file that a cell writes. given: its text as starting code, None: it has none;
+    again: what a refusal tells the student to run in order to replace the file."""
 
     path: Path
     notebook: Notebook
@@ -77,17 +73,19 @@ class CellFile:
     again: str
 
     def begin(self) -> None:
-        """Write the starting code where there is no file. Raises NumalabError if that fails."""
+        """Write the starting code, if there is any, where there is no file. Raises NumalabError if
+        that fails."""
         if self.given is not None and not self.path.exists():
             self._put(self.given, _GIVEN)
 
     def write(self, text: str, *, replace: bool = False) -> Path | None:
-        """Write a cell's text to the file, and return the copy that was made of what was in it.
+        """Write a cell's text to the file, and return the copy that keeps what was in it; None: no
+        copy.
 
-        None is returned where nothing is lost without a copy. replace: whether to replace the file
-        whatever is in it. Raises UserError where the cell may not replace the file (see above),
-        which then stays and is copied if possible, and NumalabError where the file can't be read,
-        or the file, a copy or cells.json can't be written.
+        A file whose text differs at most in line ends and white space at its end stays as it is.
+        replace: whether to replace the file whatever is in it. Raises UserError where the cell may
+        not replace the file, which then stays, and NumalabError where a file can't be read or
+        written.
         """
         try:
             old = self.path.read_bytes() if self.path.exists() else None
@@ -109,8 +107,9 @@ class CellFile:
     # ---- what may be replaced
 
     def _is_given(self, old: bytes, known: Mapping[str, str]) -> bool:
-        """Tell whether a content is starting code that was not edited: numalab's or a cell's.
-        Comments of the latter may differ. known: digests by writer, as _read returns them."""
+        """Tell whether a content is the starting code, what begin() wrote last, or what a writer
+        wrote last and has the digest_of starting code. known: digests by writer, as _read returns
+        them."""
         is_now = self.given is not None and _is_same(old, self.given.encode())
         by_cell = sha256(old) in known.values() and self._is_starting_code(old)
         return is_now or by_cell or known.get(_GIVEN) == sha256(old)
@@ -120,7 +119,8 @@ class CellFile:
         return given is not None and digest_of(name, content) == digest_of(name, given.encode())
 
     def _is_surely_own(self, old: bytes) -> bool:
-        """Tell whether a cell of this notebook surely wrote a content, or it is starting code."""
+        """Tell whether a cell of this process, or one of this notebook by its name, wrote a content
+        last, or it is starting code."""
         known = _read(self.path)
         own = known.get(self.notebook.key(self.path.parent)) if self.notebook.name else None
         digest = sha256(old)
@@ -167,9 +167,8 @@ class CellFile:
         self._note(sha256(text.encode()), writer)
 
     def _note(self, digest: str, writer: str | None = None, *, suppressing: bool = False) -> None:
-        """Store the digest of what was written last.
-        writer: the key of its notebook, or _GIVEN; None: this notebook. suppressing: whether a
-        failure to store it is ignored; else it raises NumalabError."""
+        """Store the digest of what was written last. writer: the key of its notebook, or _GIVEN;
+        None: this notebook. suppressing: whether a failure to store it is ignored."""
         key = self.notebook.key(self.path.parent) if writer is None else writer
         if key != _GIVEN:
             _written[self.path] = digest
@@ -187,8 +186,8 @@ class CellFile:
 
 
 def keep_copy(path: Path, content: bytes) -> Path:
-    """Return a file next to another one with a content, such as kernel.c.kept-1.
-    It is written if there is none. Raises NumalabError."""
+    """Return a file beside another one with a content, such as kernel.c.kept-1. It is written if
+    there is none. Raises NumalabError where it can't be."""
     try:
         number = 1
         while True:
@@ -220,15 +219,13 @@ def _may_be_of_same_notebook(first: str, second: str) -> bool:
 
 
 def _is_same(first: bytes, second: bytes) -> bool:
-    """Tell whether two texts are equal but for line ends and white space at the end.
-    Cells and editors change these by themselves."""
+    """Tell whether two texts are equal but for line ends and white space at the end."""
     return first.replace(b"\r\n", b"\n").rstrip() == second.replace(b"\r\n", b"\n").rstrip()
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    """Write a file that does not exist yet.
-    Raises FileExistsError if it does, and OSError if it can't be written; then no part of it is
-    left."""
+    """Write a file that does not exist yet; raise FileExistsError if it does. After another OSError
+    no part of it is left."""
     with path.open("xb") as file:
         try:
             file.write(content)

@@ -1,6 +1,4 @@
-"""Compare a student's predictions with values that were measured or published.
-Those measured are of the student's own code, and if the prediction is about it of the starting
-code, too."""
+"""Compare a student's predictions with values that were measured or published."""
 
 from __future__ import annotations
 
@@ -43,14 +41,13 @@ class StartingRun:
 
 @dataclass(frozen=True)
 class StartingRuns:
-    """The runs of a lab's starting code that are kept in the student's folder."""
+    """The runs of a lab's starting code that are kept in a folder below the student's."""
 
     lab: LearnerLab
 
     def keep(self, run: Run) -> None:
-        """Keep the records of a complete run of unchanged starting code that was made now.
-        Where a record can't be written, it and those behind it are left out: the run is made again
-        when it is needed."""
+        """Write those records of a run that are complete and of starting code; none of a recorded
+        run. Where one can't be written, it and those behind it are left out."""
         if run.is_recorded:
             return
         for (where, evidence), record in zip(run.places, run.records, strict=True):
@@ -64,9 +61,10 @@ class StartingRuns:
                     return
 
     def find(self, run: Run, predicted_on: PredictedOn | None = None) -> StartingRun:
-        """Return the starting code's run, kept, made now or recorded, at a run's place.
-        predicted_on: the machine on which the prediction was made, None: not known. If it is unlike
-        this machine, a run that was kept on its like comes first. Raises Interrupted."""
+        """Return a run of the starting code at the place of a run: the run itself, a kept one, one
+        that is made now, or a recorded one; or none and a note on why. predicted_on: the machine on
+        which the prediction was made, None: not known. If that is unlike this machine, and the run
+        is of this machine, a run that was kept on its like comes first."""
         node, language = alike(run.here.node), run.verdict.language
         note = ""
         if run.where == LOCAL and predicted_on is not None and predicted_on.alike != node:
@@ -92,9 +90,8 @@ class StartingRuns:
         return replace(made, note=made.note or note)
 
     def _path(self, language: str, where: str, node: list[Any]) -> Path:
-        """Return the path of a kept run. node: what alike() returns for a machine.
-        Its name has a digest of the starting code, which changes with releases of the lab, and for
-        this machine of `node`."""
+        """Return the path of a kept run. node: what alike() returns for a machine. Its name has a
+        digest of the starting code, and for this machine of `node`."""
         digests = language_digests(self.lab.installation, self.lab.declared, language)
         of_node = node if where == LOCAL else None
         digest = hashlib.sha256(json.dumps([sorted(digests.items()), of_node]).encode()).hexdigest()
@@ -109,9 +106,8 @@ class StartingRuns:
         return replace(kept, is_recorded=False) if kept.where == where else None
 
     def _made(self, language: str, where: str) -> StartingRun:
-        """Run the starting code and keep the run.
-        Where it can't be run, return the run that comes with numalab, or none and a note that says
-        why."""
+        """Run the starting code and keep the run. Where it can't be run, return the recorded run,
+        or none and a note that says why."""
         own = self.lab
         # Not a notebook's, which would take the run for one of the student's.
         here = LearnerLab(own.installation, own.declared, own.folder, progress=own.progress)
@@ -195,9 +191,9 @@ def rows(
     published: Mapping[str, Published],
     starting: Starting,
 ) -> Iterator[ComparisonRow]:
-    """Yield a row for each measured and each published value.
-    One without a prediction is neither shown nor measured. kept: predictions by name; starting:
-    StartingRuns.find, which may run the starting code."""
+    """Yield a row for each measured and each published value; without a prediction the row does not
+    show the value. kept: predictions by name; starting: StartingRuns.find, which may run the
+    starting code."""
     for name, given in (*measured.items(), *published.items()):
         predicted = kept.get(name)
         if predicted is None:

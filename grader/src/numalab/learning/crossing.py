@@ -35,8 +35,8 @@ _ROW = re.compile(r"^ *(\d+) +([\d.]+) +[\d.]+ +[\d.]+ %", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Crossing(Based):
-    """A ping-pong across a link between two virtual machines. print() shows its output, or the
-    complaint.
+    """A ping-pong across a link between two virtual machines. print() shows its output and what
+    crossed the link, or the complaint.
 
     Attributes:
         rate_mbit_s: what the link carries each way, in 10^6 bits per second.
@@ -80,10 +80,9 @@ def crossing(
     rate_mbit_s: float,
     progress: StepReport,
 ) -> Crossing:
-    """Build and run the ping-pong of lab 06. folder: holds the kernel.
-    Where MPI is missing, the kernel does not compile or does not come to its end, or no cluster can
-    be booted, the result has a complaint, so that the notebook's cells below can still be run.
-    Raises UserError for a rate that no link has and for a missing kernel."""
+    """Build and run the ping-pong of lab 06. folder: holds the kernel. Where MPI is missing, the
+    kernel does not compile or does not come to its end, or no cluster can be booted, the result has
+    a complaint. Raises UserError for a rate that no link has and for a missing kernel."""
     options = ClusterOptions(2, rate_mbit_s)
     check_options(options)
     kernel = folder / KERNEL_FILES[language]
@@ -105,7 +104,7 @@ def crossing(
 
 
 def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
-    """Build the program `across` in scratch. Raises _NoCurve where MPI or the build fails."""
+    """Build the program `across` in scratch."""
     linker = "mpicc" if language == "c" else "mpifort"
     include = f"-I{lab}"
     for command in (
@@ -123,8 +122,7 @@ def _build(lab: Path, kernel: Path, language: str, scratch: Path) -> None:
 def _run(
     installation: Installation, scratch: Path, options: ClusterOptions, progress: StepReport
 ) -> tuple[str, Counts]:
-    """Return the program's output, and what crossed the link.
-    Raises _NoCurve where the program fails or does not end in time."""
+    """Run the program on two virtual machines, and return its output and what crossed the link."""
     out, err = bytearray(), bytearray()
     command = ["mpiexec", "-n", "2", "-ppn", "1", "./across", f"{options.rate_mbit_s:g}"]
     machine, shares = (

@@ -39,7 +39,7 @@ class Explored(Based):
     machine, if one was needed. print() shows `report` and the notes.
 
     Attributes:
-        measurements: all runs, and how they were made.
+        measurements: the runs, and how they were made.
     """
 
     measurements: Measurements = field(repr=False)
@@ -51,8 +51,8 @@ class Explored(Based):
 
     @captioned
     def pages_figure(self) -> Figure:
-        """Draw where pages were on a virtual machine, for lab 02 on a machine with one NUMA node.
-        Raises NothingToDraw where none were observed."""
+        """Draw where pages were on a virtual machine. Raises NothingToDraw where none were
+        observed."""
         drawn = pages_figure(self.measurements)
         if drawn is None:
             trouble = self.measurements.virtual.trouble if self.measurements.virtual else None
@@ -75,8 +75,8 @@ class Explored(Based):
         return printed(lambda console: explore_report.show(self.measurements, console))
 
     def save(self, path: str | Path) -> Path:
-        """Write all runs to a JSON file, as ./numalab explore --json does but for numalab's
-        version, and return its path. Raises UserError if it can't be written."""
+        """Write the measurements to a JSON file, and return its path. Raises UserError if it can't
+        be written."""
         return save_json(path, self.measurements.json_data(), indent=2)
 
     def __str__(self) -> str:
@@ -86,11 +86,10 @@ class Explored(Based):
 def measure(
     installation: Installation, chosen: Exploration, progress: Callable[[str], None]
 ) -> Measurements:
-    """Build an exploration's program and measure; the caller holds the build folder's lock.
-    If this machine has one NUMA node, pages are also observed on the experiment's virtual machine.
-    After Ctrl-C the measurements so far are returned, marked as interrupted. Raises UserError where
-    memory is short, NumalabError, and Interrupted (or KeyboardInterrupt, while it builds) where no
-    run had ended."""
+    """Build an exploration's program and measure; the caller holds the build folder's lock. If this
+    machine has one NUMA node, pages are also observed on the experiment's virtual machine, if it
+    has one. After Ctrl-C the measurements so far are returned, marked as interrupted. Raises
+    Interrupted where no run had ended."""
     progress("building")
     build_explorations(installation, [installation.exploration(chosen.lab).name])
     measurements = explore.explore(
@@ -136,8 +135,8 @@ def explored(
     progress: Callable[[str], None],
 ) -> Explored:
     """Build and measure a lab's exploration under the locks of the build folder and the machine.
-    name: the lab's name or number; rounds: None: the exploration's own number. Raises UserError
-    where the lab has no exploration, memory is short, or this is a login node, and as measure()."""
+    name: the lab's name or number; rounds: None: the exploration's own number. Raises UserError on
+    a login node and for a lab without an exploration, and Interrupted as measure()."""
     folder = find_exploration(installation.root, name)
     chosen = resized(load_exploration(folder, quick), rounds, None)
     if is_login_node():

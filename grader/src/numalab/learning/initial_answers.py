@@ -1,6 +1,5 @@
-"""A student's first answer to each prediction and question.
-It has its time, and the digest of the records that came next, which tells it from later answers.
-The file is in the folder of the student's notebook, or of a variant's predictions.toml."""
+"""A student's first answer to each prediction and question, with its time and the digest of the
+records that came next."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ KINDS: tuple[Kind, ...] = ("prediction", "question")
 
 @dataclass(frozen=True)
 class InitialAnswer:
-    """The first answer to the prediction or question `name`.
-    said: the value, or the letter of a choice; at: the time, in ISO 8601 with the time zone;
-    record: digest_of() the records of the next run or grading, None until there is one."""
+    """The first answer to the prediction or question `name`. said: the value, or the letter of a
+    choice; at: the time, in ISO 8601; record: digest_of() the records that came next, None until
+    there are any."""
 
     kind: Kind
     name: str
@@ -55,7 +54,7 @@ def read_initial_answers(folder: Path) -> tuple[InitialAnswer, ...]:
 
 
 def _write(folder: Path, entries: Sequence[InitialAnswer]) -> None:
-    """Write the file. Raises NumalabError."""
+    """Write the file, and make its folder if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_json(folder / FILE, [asdict(entry) for entry in entries])

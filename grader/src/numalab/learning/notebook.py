@@ -5,9 +5,7 @@
     %%kernel 01_first_touch c              the cell is the kernel: built, run, judged
     %%labfile 02_affinity omp_spread.env   the cell is another file that is handed in
 
-Cells' texts are kept in notebooks/NN_name/, a folder of the student's own, where a cell replaces
-only starting code and what cells of its notebook wrote (cell_files.py); none writes to labs/. No
-other module needs IPython.
+Cells' texts are kept in notebooks/NN_name/; cell_files.py decides what a cell may replace there.
 """
 
 from __future__ import annotations
@@ -89,8 +87,7 @@ class ProgressLine:
 
 @dataclass(frozen=True)
 class NotebookLab(LearnerLab):
-    """A lab in a notebook: files in notebooks/NN_name/, predictions, questions, explanations.
-    A cell shows numalab's errors as sentences, without a traceback."""
+    """A lab in a notebook: files in notebooks/NN_name/, predictions, questions, explanations."""
 
     line: ProgressLine = field(default_factory=ProgressLine, repr=False)
     # By the case's name and language.
@@ -98,7 +95,7 @@ class NotebookLab(LearnerLab):
 
     @contextmanager
     def _line(self) -> Iterator[None]:
-        """Clear the progress line at the end of a block. Raises Interrupted for Ctrl-C."""
+        """Clear the progress line at the end of a block, and turn Ctrl-C into Interrupted."""
         try:
             yield
         except KeyboardInterrupt as error:  # such as while it waits for a lock
@@ -131,8 +128,8 @@ class NotebookLab(LearnerLab):
                 is between 0 and 1.
 
         Raises:
-            UserError: a value is neither a number nor a text, a number is in quotes, or a share is
-                not between 0 and 1.
+            UserError: a value can't be compared with a measurement, such as a number in quotes, or
+                a share is not between 0 and 1.
             NumalabError: the predictions can't be written.
         """
         before = read_predictions(self.folder)
@@ -162,10 +159,9 @@ class NotebookLab(LearnerLab):
         A value is hidden as long as its prediction is missing.
 
         Args:
-            measured: by the prediction's name a value; or, for a prediction on the starting code, a
-                run of yours with a criterion's name or a function that makes a value of a run. The
-                same value is then taken from the starting code's run, which is made now if none was
-                kept.
+            measured: by the prediction's name a value; or a run of yours with a criterion's name or
+                a function that makes a value of a run. The value of the starting code's run is then
+                shown, too, unless the criterion is a speedup over it; that run may be made now.
 
         Raises:
             UserError: such as that nothing was judged by a criterion's name.
@@ -186,7 +182,7 @@ class NotebookLab(LearnerLab):
 
         Args:
             name: the question's name.
-            answer: the letter of a choice; left out or empty: only the question is printed.
+            answer: the letter of a choice; left out or blank: nothing is checked.
 
         Raises:
             UserError: there is no such question or choice.
@@ -260,10 +256,10 @@ class NotebookLab(LearnerLab):
             print(f"Kept in {path}." if is_first else f"{path} has your first answers: they count.")
 
     def explain(self, text: str, *, replace: bool = False) -> None:
-        """Keep your explanation of your result in a file to hand in; gradings store it, too.
+        """Keep your explanation of your result in a file to hand in.
 
         Args:
-            text: about three sentences; empty: nothing is kept.
+            text: about three sentences; blank: nothing is kept.
             replace: whether to replace the file whatever is in it, as for write().
 
         Raises:
@@ -312,12 +308,12 @@ class NotebookLab(LearnerLab):
         Args:
             name: the file's name, such as kernel.c.
             text: its new content.
-            replace: whether to replace the file whatever is in it; a copy of that is kept.
+            replace: whether to replace the file whatever is in it.
             again: what the refusal tells you to write instead.
 
         Raises:
             UserError: a cell may not replace what is in the file (cell_files.py); it stays.
-            NumalabError: the file can't be written.
+            NumalabError: a file can't be read or written.
         """
         given = self._given().get(name)
         path = self.folder / name
@@ -327,7 +323,7 @@ class NotebookLab(LearnerLab):
         return path
 
     def _given(self) -> dict[str, str]:
-        """Return the texts of the starting code, by file name. Raises as handout()."""
+        """Return the texts of the starting code, by file name."""
         texts = {
             KERNEL_FILES[language]: self.handout(language) for language in self.declared.languages
         }
@@ -338,8 +334,8 @@ class NotebookLab(LearnerLab):
         return texts
 
     def start(self) -> None:
-        """Write the files of the starting code that are missing. Raises NumalabError, and as
-        handout()."""
+        """Write the files of the starting code that are missing. Raises NumalabError where one
+        can't be written, and as handout()."""
         for name, text in self._given().items():
             CellFile(self.folder / name, this_notebook(), text, "").begin()
 
@@ -445,8 +441,7 @@ class _Cell:
 
 
 def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, Any]) -> None:
-    """Run a magic's command on a cell. Raises UserError for a line that it can't parse and for a
-    ValueError of the command, and what else that raises."""
+    """Run a magic's command on a cell. A ValueError and click's errors become UserError."""
     text = cell if cell.endswith("\n") else cell + "\n"
     try:
         words: Sequence[str] = shlex.split(line)
@@ -467,7 +462,8 @@ def _run_magic(command: click.Command, line: str, cell: str, names: dict[str, An
 
 
 def description(figure: Figure) -> str:
-    """Return the words in a figure, as a description for readers who can't see it."""
+    """Return the texts in a figure that have a letter, each once, as a description for readers who
+    can't see it."""
     words = (text.get_text().strip() for text in figure.findobj(Text))
     return "; ".join(dict.fromkeys(word for word in words if any(map(str.isalpha, word))))
 
@@ -481,8 +477,8 @@ def _png(figure: Figure) -> tuple[bytes, dict[str, str]]:
 def _show_error(
     shell: Any, kind: type[BaseException], error: BaseException, trace: Any, tb_offset: Any = None
 ) -> list[str]:
-    """Show an error's sentence without a traceback; of Interrupted also the run so far.
-    Returns the lines, as IPython expects."""
+    """Show an error's sentence without a traceback; of Interrupted also the run so far. Return the
+    lines that were shown."""
     text = str(error)
     if isinstance(error, Interrupted):
         run = next((value for value in error.args if isinstance(value, Run)), None)

@@ -1,5 +1,4 @@
-"""Notebooks as files: students' copies, and the form in which numalab keeps its own.
-Needs neither IPython nor JupyterLab."""
+"""Notebooks as files: students' copies, and the form in which numalab keeps its own."""
 
 from __future__ import annotations
 
@@ -40,9 +39,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def complaints(notebook: Notebook, handout: Handout) -> Iterator[str]:
-    """Yield a sentence for each deviation from the form in which numalab keeps its notebooks.
-    It is: format 4.5, no outputs, cells with names, the necessary metadata alone, no absolute
-    paths, the starting code in kernel cells, and WHICH_KERNEL in the first cell."""
+    """Yield sentences on deviations from the form in which numalab keeps its notebooks: format 4.5,
+    no outputs, cells with names, the necessary metadata alone, no absolute paths such as those
+    below /home, the starting code in kernel cells, and WHICH_KERNEL in the first cell."""
     if (notebook.get("nbformat"), notebook.get("nbformat_minor")) != (4, 5):
         yield "its format is not 4.5"
     if notebook.get("metadata") != METADATA:
@@ -132,9 +131,9 @@ def labs_with_notebook(installation: Installation, labs: dict[str, Lab]) -> list
 
 
 def working_copy(installation: Installation, lab: str) -> tuple[Path, bool]:
-    """Return the student's copy of a lab's notebook, and whether it was made now.
-    An existing one is never overwritten. Raises UserError for a lab that has no notebook, and
-    NumalabError where it can't be copied."""
+    """Return the student's copy of a lab's notebook, and whether it was made now. An existing one
+    stays as it is. Raises UserError for a lab that has no notebook, and NumalabError where it can't
+    be copied."""
     source = given_notebook(installation, lab)
     if not source.is_file():
         raise UserError(

@@ -1,6 +1,4 @@
-"""A student's predictions, kept so that they can be shown next to the results.
-Values that others measured are in solutions/NN_name/published.toml, so that no student comes across
-them before predicting."""
+"""A student's predictions, and the published values to compare them with."""
 
 from __future__ import annotations
 
@@ -26,8 +24,8 @@ _UNITS = {"kib": "KiB", "mib": "MiB", "numa": "NUMA"}
 
 @dataclass(frozen=True)
 class PredictedOn:
-    """The machine on which something was predicted.
-    alike: the values in which machines of its kind agree, as timing_reuse.alike() returns them."""
+    """The machine on which something was predicted. alike: what timing_reuse.alike() returns for
+    it."""
 
     name: str
     alike: list[Any]
@@ -90,7 +88,7 @@ def read_predictions(folder: Path) -> dict[str, Prediction]:
 
 
 def _predicted_on(data: Any) -> PredictedOn | None:
-    """Return the machine that the file names; None where that has another form."""
+    """Return the machine of an entry; None where that has another form."""
     if not isinstance(data, dict) or data.keys() != {"name", "alike"}:
         return None
     return PredictedOn(**data)
@@ -99,8 +97,8 @@ def _predicted_on(data: Any) -> PredictedOn | None:
 def keep_predictions(
     folder: Path, values: Mapping[str, Value | None], predicted_on: PredictedOn | None = None
 ) -> dict[str, Prediction]:
-    """Store predictions that have a value, and return all. A changed one keeps its first value. A
-    file that can't be read is replaced.
+    """Store predictions that have a value, and return them with those that were kept. A changed
+    one keeps its first value. A file that can't be read is replaced.
 
     Args:
         folder: the student's, which holds predictions.json; made if missing.
@@ -108,8 +106,8 @@ def keep_predictions(
         predicted_on: this machine; None: not known.
 
     Raises:
-        UserError: a value is neither a finite number that fits a double nor a text, a text begins
-            with a number such as 5 or -.5, or a share is not between 0 and 1.
+        UserError: a value can't be compared with a measurement, such as a number in quotes, or a
+            share is not between 0 and 1.
         NumalabError: they can't be written.
     """
     kept = read_predictions(folder)

@@ -1,8 +1,4 @@
-"""A student's progress: the best result of each lab and language, and the next task.
-
-One file of the installation keeps it; results of starting code are never the best. A process that
-writes the file holds the build folder's lock.
-"""
+"""A student's progress: the best result of each lab and language, and the next task."""
 
 from __future__ import annotations
 
@@ -27,14 +23,14 @@ STATUSES = get_args(Status)
 
 @dataclass(frozen=True)
 class Result:
-    """The result of grading a lab's files in labs/, which may still be the starting code.
+    """The result of a grading.
 
     Attributes:
-        points, gradable_points, max_points: of criteria that passed, passed or failed, and of all.
+        points, gradable_points, max_points: of criteria that passed, of those whose status is not
+            in UNGRADED, and of all.
         quick: whether it was graded with --quick.
         statuses: by criterion, in the lab's order; of those in left_out "not_gradable".
-        left_out: criteria that were not observed everywhere, since times or virtual machines were
-            not requested; ./numalab grade can grade them.
+        left_out: criteria that lack times or virtual machines that were not requested.
         began_in: as in Verdict.
         interrupted: whether Ctrl-C ended the grading early.
     """
@@ -55,7 +51,7 @@ class Result:
 
     @property
     def is_done(self) -> bool:
-        """Whether every criterion that this machine can grade has passed."""
+        """Whether no criterion failed, stayed open or was left out."""
         return not self.having("fail", "inconclusive", "error") and not self.left_out
 
     @property
@@ -69,8 +65,8 @@ class Result:
         )
 
     def is_better_than(self, other: Result | None) -> bool:
-        """Tell whether this result has more points than another, or as many and is more complete.
-        None: there is no other."""
+        """Tell whether this result ranks above another: by points, then by what was left out,
+        interrupted, failed, and graded with --quick. None: there is no other, and it does."""
         return other is None or self._rank > other._rank
 
 
@@ -86,9 +82,8 @@ class LearnerProgress:
     began_in: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def add_result(self, lab: str, language: str, result: Result, is_own: bool) -> LearnerProgress:
-        """Return the progress with one more result.
-        is_own: whether it is of the student's work, not of starting code, which is never a best
-        result."""
+        """Return the progress with one more result. is_own: whether it is of the student's work;
+        else it is not made a best result."""
         best = {name: dict(results) for name, results in self.best.items()}
         results = best.setdefault(lab, {})
         if is_own and result.is_better_than(results.get(language)):
@@ -102,7 +97,8 @@ class LearnerProgress:
         )
 
     def results_of(self, lab: Lab) -> dict[str, Result]:
-        """Return the best results by language, with those criteria that the lab still has."""
+        """Return the best results by language, with those languages and criteria that the lab still
+        has."""
         names = {criterion.name for criterion in lab.criteria}
         return {
             language: replace(
@@ -128,11 +124,10 @@ def result_of(
     machines: Collection[str] | None,
     interrupted: bool = False,
 ) -> Result:
-    """Return the result of a verdict.
-    A criterion that was not observed on all machines that it needs is left out, unless it failed,
-    and one that was not timed, where no times were requested.
-    is_untimed: whether no times were requested; machines: names of the virtual machines that were,
-    None: all of the lab's; interrupted: whether Ctrl-C ended the grading early."""
+    """Return the result of a verdict. Left out are criteria that lack times or virtual machines
+    that were not requested, unless they failed. is_untimed: whether no times were requested;
+    machines: names of the virtual machines that were, None: all of the lab's; interrupted: whether
+    Ctrl-C ended the grading early."""
     statuses, earned = dict(verdict.statuses), verdict.earned
     machine_names = set(lab.machines if machines is None else machines)
     left_out = tuple(
@@ -253,8 +248,9 @@ def save_progress(store: Path, progress: LearnerProgress) -> None:
 
 
 def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
-    """Tell whether a language's kernel in labs/ is the student's work.
-    It is if it was edited, or if no kernel was, but a file that is handed in with it."""
+    """Tell whether a language's kernel in labs/ is the student's work. It is if it was edited; or,
+    where no language's was, if a file that is handed in with it is not the starting code's or is
+    missing."""
     edited = edited_languages(installation, lab)
     folder = installation.own_folder(lab.name)
     if not (folder / KERNEL_FILES[language]).is_file():
@@ -265,8 +261,8 @@ def is_own_work(installation: Installation, lab: Lab, language: str) -> bool:
 
 
 def keep_result(installation: Installation, lab: Lab, verdict: Verdict, result: Result) -> None:
-    """Add the result of grading the student's files in labs/ to the progress.
-    Raises NumalabError if it can't be written."""
+    """Add a result of the student's files in labs/ to the progress. Raises NumalabError if it can't
+    be written."""
     is_own = is_own_work(installation, lab, verdict.language)
     before = load_progress(installation.progress_file)
     after = before.add_result(lab.name, verdict.language, result, is_own)
@@ -354,9 +350,9 @@ def _were(names: Collection[str]) -> str:
 def next_task(
     labs: Sequence[Lab], progress: LearnerProgress, hints: Mapping[str, Levels] | None = None
 ) -> Task | None:
-    """Return the next task; None: all labs are done. hints: the levels that were read, by lab.
-    Of the labs that are not done it is in the one whose best results are the latest; if none has a
-    result, in the first one whose hints were read, else in the first."""
+    """Return the next task; None: all labs are done. hints: the levels that were read, by lab. Of
+    the labs that are not done it is in the one that has the latest of the best results; if none has
+    a result, in the first one whose hints were read, else in the first."""
     left = [(lab, progress.results_of(lab)) for lab in labs]
     left = [(lab, results) for lab, results in left if not is_done(results)]
     if not left:

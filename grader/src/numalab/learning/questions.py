@@ -1,6 +1,6 @@
-"""Questions for students to check themselves, in a lab's grading/questions.toml.
-The answers, with a sentence for each choice, are in solutions/NN_name/answers.toml; a student copy
-has them sealed. A student's first answers are kept in the folder of their files."""
+"""Questions for students to check themselves, in a lab's grading/questions.toml. The answers, with
+a sentence for each choice, are in solutions/NN_name/answers.toml; a student copy has them
+sealed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class QuizQuestion(ABC):
 
     @abstractmethod
     def _check(self, letter: str) -> tuple[bool, str]:
-        """Return whether a choice is correct, and the sentence on it. Raises NumalabError."""
+        """Return whether a choice is correct, and the sentence on it."""
 
     def question_text(self) -> str:
         """Return the question and its choices as lines of text."""
@@ -142,8 +142,7 @@ class SealedQuestion(QuizQuestion):
 
 
 def _texts(installation: Installation, lab: str) -> dict[str, tuple[str, dict[str, str]]]:
-    """Return the text and the choices of a lab's questions, by name, in order. Raises NumalabError
-    where the file is missing or malformed."""
+    """Return the text and the choices of a lab's questions, by name, in order."""
     top = read_table(installation.grading_folder(lab) / "questions.toml", NumalabError, None)
     tables = {name: top.table(name, ("text", "choices")) for name in top.values}
     return {
@@ -172,7 +171,7 @@ def load_questions(installation: Installation, lab: str) -> dict[str, AnsweredQu
 
 
 def _sealed_questions(installation: Installation, lab: str) -> dict[str, SealedQuestion]:
-    """Return a lab's questions in a student copy. Raises NumalabError."""
+    """Return a lab's questions in a student copy, by name, in order."""
     answers = read_coded(installation.solution_folder(lab)).answers
     return {
         name: SealedQuestion(name, text, choices, answers.get(name, {}))

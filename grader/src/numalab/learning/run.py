@@ -50,7 +50,7 @@ def find_own_installation() -> Installation:
 
 @dataclass(frozen=True)
 class Run(Based):
-    """What a run of your kernel recorded, and the verdicts on it. print() shows `summary`.
+    """What a run of a kernel recorded, and the verdicts on it. print() shows `summary`.
 
     Methods that draw raise NothingToDraw where the evidence for their figure is missing. Some also
     draw further runs that are given to them (`beside`).
@@ -62,8 +62,7 @@ class Run(Based):
             machine on which it was recorded.
         verdict: verdicts of the criteria that were judged.
         records: the evidence as it is stored, a record for each of places.
-        is_recorded: whether it comes from a file, so that nothing ran now; False of the student's
-            kept runs of starting code.
+        is_recorded: whether load_run() made it; False of the student's kept runs of starting code.
     """
 
     installation: Installation = field(repr=False)
@@ -133,8 +132,8 @@ class Run(Based):
         return found if self.where in dict(self.places) else None
 
     def is_of_starting_code(self, name: str) -> bool:
-        """Return whether a criterion compares the starting code's speed with itself.
-        That says nothing, whatever was measured. name: the criterion's."""
+        """Return whether a criterion compares the starting code's speed with itself. name: the
+        criterion's."""
         criterion = next((one for one in self.lab.criteria if one.name == name), None)
         if criterion is None or not SPEEDUP.judges(criterion):
             return False
@@ -166,8 +165,8 @@ class Run(Based):
         return [(run.label, run.evidence) for run in (self, *others)]
 
     def _drawn(self, draw: Callable[[], Drawn]) -> Drawn:
-        """Return what draw() returns.
-        Raises NothingToDraw, with the reason in the kernel or its build if there is one."""
+        """Return what draw() returns. Where that raises NothingToDraw, the reason in the kernel or
+        its build is added, if there is one."""
         try:
             return draw()
         except NothingToDraw as error:
@@ -236,16 +235,16 @@ class Run(Based):
 
     @captioned
     def lines(self, *beside: Run, part: str | None = None) -> Figure:
-        """Draw which threads write which cache lines.
-        part: one of the lab's kernels; left out only if the lab has a single one."""
+        """Draw which threads write which cache lines. part: one of the lab's kernels; left out: of
+        a lab that has a single one."""
         from numalab.reports.figures import lines_figure
 
         return self._drawn(lambda: lines_figure(self._labelled(beside), part=part))
 
     @captioned
     def answers(self, *beside: Run, part: str | None = None) -> Figure:
-        """Draw how many random series of each kind the kernel answered, correctly or not.
-        part: one of the lab's kernels; left out: the first that answered."""
+        """Draw how many random series of each kind the kernel answered correctly, wrongly, or not.
+        part: one of the lab's kernels; left out: the first that was asked."""
         from numalab.reports.figures import answers_figure
 
         return self._drawn(lambda: answers_figure(self._labelled(beside), part=part))
@@ -273,7 +272,8 @@ class Run(Based):
         """Draw the rounds of a timed criterion, and the interval of their median.
 
         Args:
-            criterion: its name; left out: the first that was timed.
+            criterion: its name; left out: the first that was timed and does not compare the
+                starting code's speed with itself.
 
         Raises:
             NothingToDraw: nothing was timed, or only the starting code's speed over itself.
@@ -340,8 +340,8 @@ class Run(Based):
 
     @captioned
     def messages(self) -> Figure:
-        """Draw message latencies and bandwidths over sizes.
-        Once you have predicted them, the latencies published for hydra are drawn, too."""
+        """Draw message latencies and bandwidths over sizes. Published latencies are drawn, too,
+        once you have predicted them."""
         from numalab.reports.figures import latency_figure
 
         is_told = is_predicted(self.lab, self.verdict)
@@ -365,7 +365,8 @@ class Run(Based):
 
     @property
     def summary(self) -> str:
-        """Return a few lines: the verdicts, and errors and warnings of the build."""
+        """Return the verdicts, and errors and warnings of the build, as lines. Those of a recorded
+        run leave out the verdicts of "here"."""
         shown = [c for c in self.verdict.criteria if self.is_recorded is False or c.where != "here"]
         verdict = replace(self.verdict, criteria=tuple(shown))
         title = (
@@ -388,19 +389,19 @@ class Run(Based):
 
 @dataclass(frozen=True)
 class GradedRun(Run):
-    """A run with times and points. print() shows `report`.
-    report_text: what ./numalab grade shows."""
+    """A run with times and points. print() shows `report`. report_text: the report without notes on
+    files."""
 
     report_text: str = field(default="", repr=False)
 
     @property
     def report(self) -> str:
-        """Return what ./numalab grade shows, with notes on the files that it is about."""
+        """Return the report, with notes on the files that it is about."""
         return self.noted(self.report_text)
 
     @property
     def status(self) -> str:
-        """Return the worst status of all criteria: "fail", "error", "inconclusive" or "pass"."""
+        """Return the worst status of the criteria: "fail", "error", "inconclusive" or "pass"."""
         return self.verdict.status
 
     def __str__(self) -> str:
@@ -410,10 +411,9 @@ class GradedRun(Run):
 def load_run(
     path: Path, label: str, installation: Installation | None = None, lab: Lab | None = None
 ) -> Run:
-    """Return the run of a stored record, judged again.
-    installation, lab: left out: find_own_installation(), and the lab that the record names. Raises
-    NumalabError where the file can't be read, is no record, or is of a lab that there is not, and
-    as evidence_of."""
+    """Return the run of a stored record, judged again. installation, lab: left out:
+    find_own_installation(), and the lab that the record names. Raises NumalabError where the file
+    can't be read, is no record, is damaged, or is of a lab that there is not."""
     installation = installation or find_own_installation()
     record = read_record.load_record(path)
     try:

@@ -19,9 +19,9 @@ Source = str | Path | None
 
 @dataclass(frozen=True)
 class Sources:
-    """The files that a call builds and runs. kernel: the name of the kernel's file.
-    folder: holds the files; given: texts that replace some of them, by name; file: the file from
-    which the kernel's text was read, if that is not in `folder`, else None."""
+    """The files that a call builds and runs. kernel: the name of the kernel's file. folder: holds
+    the files; given: texts that replace some of them, by name; file: the file that the call named
+    for the kernel's text, else None."""
 
     lab: Lab
     kernel: str
@@ -47,9 +47,9 @@ class Sources:
             yield scratch
 
     def texts(self, tried: Path, built: Path | None = None) -> dict[str, Text]:
-        """Return digest and origin of each file, by name. tried: the folder that laid_out() yields.
-        built: the folder of the build, from which the kernel is then read, since its own file may
-        have changed meanwhile; None: it is not built yet."""
+        """Return digest and origin of the kernel and of the lab's other files, by name. tried: the
+        folder that laid_out() yields. built: the folder of the build, from which the kernel is then
+        read, since its own file may have changed meanwhile; None: it is not built yet."""
         kernel = (built or tried) / self.kernel
         texts = {self.kernel: Text(digest_of_file(kernel), self._origin(self.kernel))}
         for file in self.lab.files:
@@ -69,7 +69,7 @@ def find_sources(
 
     source: the kernel's text (if it has a line break), its file, or a folder with it or with the
     lab's folder; None: the kernel in `folder`. files: texts of the other files that are handed in,
-    by name. Raises UserError where there is no such file, it can't be read, or the lab has no file
+    by name. Raises UserError where there is no such path, it can't be read, or the lab has no file
     of a name.
     """
     given = dict(files or {})

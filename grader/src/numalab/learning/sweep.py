@@ -1,5 +1,4 @@
-"""Measure a kernel's rate over the number of threads, by placement.
-Every setting is run once per round, in random order, each in a process of its own."""
+"""Measure a kernel's rate over the number of threads, by placement."""
 
 from __future__ import annotations
 
@@ -58,8 +57,8 @@ class Sweep(Based):
 
     Attributes:
         part: the kernel that was timed; None if the lab has only one.
-        rates_gb_s: rates of each setting, one per round, in 10^9 bytes per second, by the bytes
-            that the lab's driver counts for a call.
+        rates_gb_s: rates of each setting in the order of the rounds, in 10^9 bytes per second, by
+            the bytes that the lab's driver counts for a call.
         evidence: the record, with the machine it was measured on.
         is_whole: False if it was interrupted.
         complaint: why the kernel can't be measured, or did not finish; else empty.
@@ -74,7 +73,8 @@ class Sweep(Based):
 
     @property
     def curves(self) -> dict[str, dict[int, MedianInterval]]:
-        """Return for each placement the median rate and its interval, by number of threads."""
+        """Return the median rate and its interval, by placement and ascending number of threads.
+        Settings without a rate are left out."""
         found: dict[str, dict[int, MedianInterval]] = {}
         for setting, rates in self.rates_gb_s.items():
             if rates:
@@ -89,8 +89,8 @@ class Sweep(Based):
 
     @captioned
     def figure(self) -> Figure:
-        """Draw the rates over the number of threads, a curve for each placement.
-        Raises NothingToDraw where there is a complaint, or nothing was measured."""
+        """Draw the rates over the number of threads, a curve for each placement. Raises
+        NothingToDraw where there is a complaint."""
         from numalab.reports.figures import rates_figure
 
         if self.complaint:
@@ -118,7 +118,8 @@ class Sweep(Based):
 
 
 def thread_counts(cores: int) -> tuple[int, ...]:
-    """Return each number of threads up to 8 cores; of more the powers of two, and all."""
+    """Return the numbers of threads to measure: each one up to `cores`; of more than 8 cores the
+    powers of two below `cores`, and `cores`."""
     if cores <= 8:
         return tuple(range(1, cores + 1))
     return (*(1 << power for power in range(cores.bit_length()) if 1 << power < cores), cores)
@@ -153,11 +154,11 @@ def settings_of(
 
 
 def measure(grading: Grading, part: str | None, settings: Sequence[Setting], rounds: int) -> Sweep:
-    """Measure the rates of a kernel that has been built, until it does not finish once.
-    grading: has read the handed-in files; the caller holds the locks. After Ctrl-C the rates so far
-    are returned. Raises UserError where the driver counts no bytes for the kernel, NumalabError
-    where a run can't be made, and Interrupted or KeyboardInterrupt where nothing was measured
-    yet."""
+    """Measure the rates of a kernel that has been built, until it does not finish once; each round
+    takes the settings in random order. grading: has read the handed-in files; the caller holds the
+    locks. After Ctrl-C the rates so far are returned. Raises UserError where the driver counts no
+    bytes for the kernel, NumalabError where a run can't be made, and Interrupted or
+    KeyboardInterrupt where nothing was measured yet."""
     rates: dict[Setting, list[float]] = {setting: [] for setting in settings}
     is_whole, complaint = True, ""
     try:
@@ -177,8 +178,8 @@ def measure(grading: Grading, part: str | None, settings: Sequence[Setting], rou
 
 
 def _rates(grading: Grading, part: str | None, setting: Setting) -> Iterator[float]:
-    """Yield the rate of one process in GB/s, by its shortest repetition.
-    Nothing where the run is left out, as where the machine stood still meanwhile."""
+    """Yield the rate of one process in GB/s, by its shortest repetition; nothing where the run is
+    left out."""
     variables = None if setting.file is None else grading.handed(setting.file).variables
     environment = monitor.worker_environment(grading.lab, setting.threads, placement=variables)
     worker = monitor.worker_option(SUBMISSION, grading.program(SUBMISSION))

@@ -18,9 +18,9 @@ Cell = dict[str, Any]
 
 
 def variant_copy(installation: Installation, lab: Lab) -> tuple[Path, bool]:
-    """Return the notebook of a student's variant, and whether it was made now.
-    The variant's ticket is in the same folder. An existing notebook is never overwritten. Raises
-    NumalabError where it can't be written."""
+    """Return the notebook of a student's variant, and whether it was made now. The variant's ticket
+    is then copied to the same folder. An existing notebook stays as it is. Raises NumalabError
+    where it can't be written."""
     folder, of_lab = installation.notebooks / lab.name, installation.lab_folder(lab.name)
     copy = folder / NAME
     if copy.exists():

@@ -1,8 +1,8 @@
 """Wait for changes of a student's files, and find out which criteria changed with them.
 
 Files are polled, since events of a file system don't cross a network, and home folders on clusters
-are on one. The content of a file decides, not its time, so that neither a save without a change nor
-a wrong clock starts a grading; reading the file also makes NFS ask its server.
+are on one. The content of a file decides, not its time, so that a save without a change starts no
+grading.
 """
 
 from __future__ import annotations
@@ -85,9 +85,8 @@ class Change:
 
 
 def change_of(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> Change:
-    """Return the change between two gradings' statuses by criterion.
-    A criterion that was not graded before counts as changed, such as one that is timed for the
-    first time."""
+    """Return the change between two gradings' statuses by criterion. A criterion that has no
+    earlier status counts as changed."""
     news = {name: status for name, status in now.items() if earlier.get(name) != status}
     return Change(
         passing=tuple(name for name, status in news.items() if status == "pass"),
@@ -96,6 +95,5 @@ def change_of(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> Chang
 
 
 def remembered(earlier: Mapping[str, Status], now: Mapping[str, Status]) -> dict[str, Status]:
-    """Return the latest "pass" or "fail" of each criterion.
-    A grading without times keeps the status of timed ones."""
+    """Return the earlier statuses, replaced by those of `now` that are "pass" or "fail"."""
     return {**earlier, **{name: status for name, status in now.items() if status in JUDGED}}

@@ -60,7 +60,7 @@ class DominantNode:
     """A NUMA node that has most pages of an array.
 
     Attributes:
-        array: the array's name; empty: all pages of all arrays are on that NUMA node.
+        array: the array's name; empty: the observed pages of the arrays are all on that NUMA node.
         numa_node: the NUMA node's number.
         share: the share of the array's pages (0 to 1).
     """
@@ -98,8 +98,7 @@ class ModelledSpeedup:
     carried_from: str = ""
 
     def json_data(self) -> Json:
-        """Return the JSON of a result, labelled as modelled, so that it can't be taken for a
-        measured time."""
+        """Return the JSON of a result, labelled as modelled."""
         return {
             "modelled": True,
             "criterion": self.criterion,
@@ -250,8 +249,9 @@ def _pages(
 def _placements(
     lab: Lab, criterion: Criterion, evidence: Evidence, machine: Machine
 ) -> Iterator[ModelledSpeedup]:
-    """Yield a speedup for each run of a whole team under a placement file that came to its end;
-    those of the criterion's own file, or of the one that is timed, come first."""
+    """Yield a speedup for each run of a whole team under a placement file that came to its end.
+    Runs under the criterion's own file come first; where it has none, those under the file that is
+    timed."""
     timed = criterion.file or (None if lab.timed_placements is None else lab.timed_placements.file)
     first = "" if timed is None else timed.name
     for run in sorted(evidence.runs_of(BINDING), key=lambda run: run.file != first):
@@ -333,8 +333,10 @@ def page_traffic(
             thread was bound to, or for its core by `seats` where it was not bound.
         bytes_moved: by array, the bytes that the loop moves for each byte of it.
 
-    Pages that no thread uses, or that are on no NUMA node, move nothing. Raises NumalabError where
-    uses lack an array of the placement or have more or fewer of its pages, and as seats does.
+    Where most pages of an array have several users, the cores of the whole team use its used pages
+    equally. Pages that no thread uses, or that are on no NUMA node, move nothing. Raises
+    NumalabError where uses lack an array of the placement or have more or fewer of its pages, and
+    as seats does.
     """
     numbers = [thread.number for thread in placement.threads]
     seated = seats(machine, _allowed(placement.threads))
@@ -374,9 +376,9 @@ def _is_shared(pages: Sequence[frozenset[int]]) -> bool:
 
 
 def _dominant_node(placement: Placement, bytes_moved: Mapping[str, float]) -> DominantNode | None:
-    """Return the NUMA node with the largest share of the pages of any array in bytes_moved; of
-    equal shares the first array's. None where it is below MIN_DOMINANT_SHARE, or is of pages on no
-    NUMA node."""
+    """Return the NUMA node with the largest share of the pages of an array in bytes_moved; of equal
+    shares the first array's. None where it is below MIN_DOMINANT_SHARE, or is of pages on no NUMA
+    node."""
     largest = []
     for array, homes in (placement.residency or {}).items():
         if array in bytes_moved and homes:

@@ -73,7 +73,7 @@ class Modelled:
         missing: the unknown rates. Such parts are left out; but a core uses far memory at its known
             rate for the farthest memory that is nearer.
         threads: the number of threads that move the bytes.
-        flows: the shares of all pairs of NUMA nodes, whether or not a rate is known.
+        flows: the shares of pairs of NUMA nodes, whether or not a rate is known.
     """
 
     s_per_gb: float
@@ -135,8 +135,8 @@ def why_not(machine: Machine, traffic: MemoryTraffic | None = None) -> str | Non
 
 
 def modelled(machine: Machine, traffic: MemoryTraffic) -> Modelled | None:
-    """Return the modelled time of traffic on a machine that is not scaled down; None where why_not
-    returns a reason, or nothing is moved."""
+    """Return the modelled time of traffic on a machine; None where why_not returns a reason, or
+    nothing is moved. The machine must not be scaled down."""
     if why_not(machine, traffic) is not None or not traffic.total > 0:
         return None
     moved = traffic.normalized()
@@ -186,8 +186,8 @@ def _cores(machine: Machine, traffic: MemoryTraffic) -> Demands:
 
 
 def _nearer_rate(rates: Sequence[PublishedRate], distance: int) -> float | None:
-    """Return a core's rate in GB/s for the farthest memory that is nearer than a distance, since
-    farther memory is not faster; None where none is known."""
+    """Return a core's rate in GB/s for the farthest memory that is nearer than a distance; None
+    where none is known."""
     nearer = {
         rate.distance: rate.gb_s
         for rate in rates
@@ -197,7 +197,7 @@ def _nearer_rate(rates: Sequence[PublishedRate], distance: int) -> float | None:
 
 
 def _l3s(machine: Machine, traffic: MemoryTraffic) -> Demands:
-    """Return the demands on L3 caches, where NUMA nodes have several of them. With one in each the
+    """Return the demands on L3 caches, where a NUMA node has several of them. With one in each the
     cores that share it meet at the controller anyway."""
     if machine.groups_per_node.most < 2:
         return [], []
@@ -219,7 +219,7 @@ def _l3s(machine: Machine, traffic: MemoryTraffic) -> Demands:
 
 
 def _controllers(machine: Machine, traffic: MemoryTraffic) -> list[Demand]:
-    """Return the demands on memory controllers, which all have a rate where why_not is None."""
+    """Return the demands on memory controllers, whose rates have to be known."""
     share: dict[int, float] = {}
     for (_, home), moved in traffic.bytes.items():
         share[home] = share.get(home, 0.0) + moved

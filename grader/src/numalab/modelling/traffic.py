@@ -1,6 +1,6 @@
 """Traffic: how many bytes each core moves to and from the memory of each NUMA node.
 
-Cores are counted over the whole machine, as in PuPlace.core. Pure functions.
+Cores are counted over the whole machine. Pure functions.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ..
         threads: the PUs on which each thread may run.
 
     Threads that may run on few cores come first. Each gets the core with the fewest threads so far,
-    of those one whose NUMA node has the fewest, much as a scheduler balances them. Raises
-    NumalabError for a PU that the machine does not have, and for a thread without any.
+    of those one whose NUMA node has the fewest. Raises NumalabError for a PU that the
+    machine does not have, and for a thread without any.
     """
     table, nodes = machine.pu_table, node_of_core(machine)
     choices = []
@@ -84,8 +84,8 @@ def seats(machine: Machine, threads: Sequence[Collection[int]]) -> tuple[int, ..
 
 
 def homes_of(machine: Machine, pus: Collection[int]) -> dict[int, float]:
-    """Return the share (0 to 1) of a thread's own pages on each NUMA node, by the PUs on which it
-    may have run when it wrote them."""
+    """Return the share (0 to 1) of a thread's own pages on each NUMA node, in proportion to the PUs
+    there on which it may run."""
     count: dict[int, float] = {}
     for pu in pus:
         node = machine.pu_table[pu].numa_node
