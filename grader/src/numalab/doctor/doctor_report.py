@@ -29,7 +29,7 @@ _INDENT = " " * 11  # of commands, below the text on them
 
 def command_lines(command: str, width: int) -> list[str]:
     """Return a command on as many lines as it needs, joined by backslashes for a shell. It is
-    parted at blanks; a line with a longer word is longer than width."""
+    parted at blanks, so that a long word can make a line longer than width."""
     lines = [""]
     for word in command.split(" "):
         longer = f"{lines[-1]} {word}".strip()

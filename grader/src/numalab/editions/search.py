@@ -1,6 +1,6 @@
-"""A search of a tree for lines of solutions, byte for byte and in objects, too, but for runs of
-blanks. exceptions.toml has the lines that may be elsewhere, with the reasons; a lab may have lines
-of its own in solutions/NN_name/exceptions.toml, which is not searched for."""
+"""A search of a tree for lines of solutions, in the bytes of its files, those of objects, too.
+exceptions.toml has the lines that may be elsewhere, with the reasons; a lab may have lines of its
+own in solutions/NN_name/exceptions.toml, which is not searched for."""
 
 from __future__ import annotations
 

@@ -164,8 +164,8 @@ def build_command(
 
 def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
     """Return the files that pip needs in the container, with their paths there: its settings,
-    written to pip.conf in the folder, and certificates. Empty where the environment has neither
-    pip's variables on addresses nor those of a file of certificates."""
+    written to pip.conf in the folder, and certificates. Empty where the environment has none of
+    _PIP_VARIABLES and names no file of certificates that is there."""
     named = (environment.get(name) for name in ("PIP_CERT", "SSL_CERT_FILE"))
     certificates = next((Path(name) for name in named if name and Path(name).is_file()), None)
     lines = [

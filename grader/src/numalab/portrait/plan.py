@@ -49,7 +49,8 @@ class ProbeProcess:
         pus: the PU of each thread.
         size_bytes: the size of the table or of each array.
         pages: SMALL or HUGE.
-        kind: the name of the core's kind; None where cores are alike, and for several threads.
+        kind: the name of the core's kind; None where kinds are not told apart, for pair_bandwidth,
+            and for streams that are not ALONE.
         placement: of streams: COMPACT, SPREAD, or ALONE for one thread on a core of a kind; empty
             for other parts.
     """
@@ -95,8 +96,8 @@ def kind_names(node: Json) -> Mapping[int, str]:
 
 
 def strongest(node: Json, pus: Sequence[int]) -> int:
-    """Return of some PUs the first on a core of the last kind that core_kinds lists; the first of
-    all where kinds are not known."""
+    """Return of some PUs, one or more, the first of those whose core's kind core_kinds lists last;
+    the first of all where kinds are not known."""
     rank = {
         pu: number for number, kind in enumerate(core_kinds(node) or ()) for pu in kind.pus
     }  # fmt: skip

@@ -29,7 +29,7 @@ class ExamQuestion:
     Attributes:
         text: the question, in Markdown.
         correct_choice: the index of the correct one of `choices`.
-        answer: the reasons for it; of a notebook's question a sentence on each choice.
+        answer: what explains the correct choice.
     """
 
     text: str

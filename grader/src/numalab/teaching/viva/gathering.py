@@ -109,8 +109,9 @@ def known_texts(
     seed: Seed,
     mistakes: Sequence[KnownMistake],
 ) -> Iterator[Known]:
-    """Yield numalab's own texts for a lab: the handout, the solution, and the solution with each
-    mistake in the place of its files. Of a variant the first two are those that the seed draws."""
+    """Yield numalab's own texts for a lab: the handout, the solution, and for each mistake with
+    files in the language the solution with these in the place of its own. Of a variant the first
+    two are those that the seed draws."""
     handout, solution = (
         _bare(files, language) for files in _given(installation, lab, language, seed)
     )

@@ -112,8 +112,8 @@ def _says(mistake: KnownMistake, language: str) -> str:
 
 
 def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
-    """Tell whether a mistake makes a question of the lab's subject, on a criterion that the student
-    passes."""
+    """Tell whether a mistake makes a question of the lab's subject, on a criterion that the last
+    attempt passes."""
     first = story.criterion(mistake.first)
     if first is None or story.last.status(first.name) != "pass" or mistake.cause not in _TELLING:
         return False
@@ -123,8 +123,8 @@ def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
 
 
 def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return questions on known mistakes that criteria exclude which the last attempt passes, in an
-    order that is drawn: first one for each criterion, then at most as many more."""
+    """Return questions on known mistakes whose first criterion the last attempt passes, in an order
+    that is drawn: first one for each criterion, then at most as many more."""
     able = [one for one in story.mistakes if _is_telling(story, one)]
     drawn = shuffled(f"{draw}: mistake", able)
     firsts = {mistake.first: mistake for mistake in reversed(drawn)}
