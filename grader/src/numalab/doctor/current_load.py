@@ -1,4 +1,4 @@
-"""The load of the PUs right now, and its processes: from /proc, read twice, a moment apart."""
+"""The load of the PUs right now, and the processes that cause it, from two readings of /proc."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ class CurrentLoad:
 
 @dataclass(frozen=True)
 class _Ticks:
-    """The time of all PUs together since this machine was started, in Linux's ticks."""
+    """The time of all PUs together since this machine was started, in Linux's ticks. pus: their
+    number."""
 
     pus: int
     total: int
@@ -83,7 +84,7 @@ def _ticks(root: Path) -> _Ticks | None:
 
 
 def _processes(root: Path) -> dict[int, tuple[str, int, int]]:
-    """Return name, ticks used and user's number of each visible process, by its pid."""
+    """Return name, ticks used and user's number of processes in /proc, by pid."""
     found = {}
     try:
         folders = [entry for entry in (root / "proc").iterdir() if entry.name.isdigit()]

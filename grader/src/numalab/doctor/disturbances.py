@@ -1,5 +1,5 @@
-"""Findings about what disturbs times on a machine, or changes where its pages are. Pure functions
-from describe_node's report, facts, the current load, and the labs."""
+"""Findings about what disturbs times on a machine, or changes where its pages are. Pure
+functions."""
 
 from __future__ import annotations
 

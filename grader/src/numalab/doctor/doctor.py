@@ -1,5 +1,4 @@
-"""What can be graded on this machine, and which evidence it allows; disturbances.py has what
-disturbs its times."""
+"""What can be graded on this machine, and which evidence it allows."""
 
 from __future__ import annotations
 
@@ -50,8 +49,8 @@ MOST_NAMED = 8
 
 
 def shell_variables(names: Sequence[str]) -> Finding:
-    """Return the finding on the user's variables that no measurement gets. names: what
-    shell_variables.withheld_variables returns."""
+    """Return the finding on the user's variables that are withheld from measurements. names:
+    theirs."""
     topic = "variables"
     if not names:
         return Finding(topic, "good", "none", "nothing in your shell would steer what is measured")
@@ -66,8 +65,8 @@ def shell_variables(names: Sequence[str]) -> Finding:
 
 
 def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
-    """Return the finding on MPI. version: of the MPI library that numalab was built with; empty:
-    without any."""
+    """Return the finding on MPI. version: of the MPI library that there is; empty: there is
+    none."""
     finding = partial(Finding, "MPI", concerns=concerned(labs, lambda lab, c: lab.calls_mpi))
     if version:
         return finding("good", version, "the labs on MPI can be graded")
@@ -75,8 +74,8 @@ def mpi(version: str, labs: Sequence[Lab] = ()) -> Finding:
 
 
 def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
-    """Return the finding on data races. compiler: the clang that builds with ThreadSanitizer and
-    numalab's OpenMP runtime; empty: there is none."""
+    """Return the finding on data races. compiler: the one that builds with ThreadSanitizer; empty:
+    there is none."""
     concerns = concerned(labs, lambda lab, c: reads(c, *WATCHED))
     finding = partial(Finding, "data races", concerns=concerns)
     looked_at = "looked at for data races and shared lines"
@@ -89,8 +88,8 @@ def data_races(compiler: str, labs: Sequence[Lab] = ()) -> Finding:
 def examine(
     node: Json, facts: NodeFacts, load: CurrentLoad | None, labs: Sequence[Lab]
 ) -> list[Finding]:
-    """Return findings on what a machine has and allows, and on what disturbs times, by theme. node:
-    what describe_node reports; load: None: it can't be measured."""
+    """Return findings on what a machine has and allows, and on what disturbs times. It looks for
+    addr2line in PATH. node: what describe_node reports; load: None: it can't be measured."""
     findings = _topology(node, labs)
     memory, cache = node["memory_bytes"], node["last_level_cache_bytes"]
     level: FindingLevel = "good" if memory >= 4 * 2**30 else "note"
@@ -107,7 +106,7 @@ def examine(
 
 
 def sandbox_finding(sandbox: Sandbox | NoSandbox) -> Finding:
-    """Return the finding on whether untrusted kernels can be isolated (grade --sandbox)."""
+    """Return the finding on whether other people's kernels can be isolated (grade --sandbox)."""
     if isinstance(sandbox, NoSandbox):
         means = f"other people's kernels run as you: {sandbox.why}"
         return Finding("sandbox", "note", "none", means, sandbox.remedy, sandbox.command)
@@ -117,7 +116,7 @@ def sandbox_finding(sandbox: Sandbox | NoSandbox) -> Finding:
 
 def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
     """Return the finding on virtual machines. unable: why there can be none; None: there can be;
-    kvm: what was observed of KVM; None: it is used."""
+    kvm: what was observed of KVM; None or empty: it is used."""
     if unable is not None:
         means = f"placement is graded on this node only; {unable}"
         return Finding("virtual nodes", "note", "none", means)
@@ -131,9 +130,9 @@ def virtual_nodes(unable: str | None, kvm: str | None) -> Finding:
 
 
 def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
-    """Return the names of the criteria that are judged by evidence, are not gradable on this
-    machine and may be on a virtual one; none where no criterion of correctness is gradable here or
-    MPI is missing."""
+    """Return the names of the criteria of evidence that are not gradable on this machine and may be
+    on a virtual one; none where no criterion of correctness is gradable here, or where MPI is
+    missing that the lab calls."""
     if lab.calls_mpi and not has_mpi:
         return []
     can, cannot = gradable(node, lab)
@@ -145,7 +144,7 @@ def gradable_virtually(node: Json, lab: Lab, has_mpi: bool = True) -> list[str]:
 
 def gradable(node: Json, lab: Lab, has_mpi: bool = True) -> tuple[list[str], list[str]]:
     """Return the names of a lab's criteria that are gradable on a machine, and of those that are
-    not. node: what describe_node reports; has_mpi: numalab was built with MPI."""
+    not. node: what describe_node reports; has_mpi: whether there is MPI."""
     if lab.calls_mpi and not has_mpi:
         return [], [criterion.name for criterion in lab.criteria]
     can: list[str] = []

@@ -1,4 +1,4 @@
-"""What ./numalab doctor prints and writes, but for noise (noise_report.py)."""
+"""What ./numalab doctor prints and writes, but for noise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _INDENT = " " * 11  # of commands, below the text on them
 
 
 def command_lines(command: str, width: int) -> list[str]:
-    """Return a command on as many lines as it needs, which can be copied into a shell."""
+    """Return a command on as many lines as it needs, joined by backslashes for a shell. It is
+    parted at blanks, so that a long word can make a line longer than width."""
     lines = [""]
     for word in command.split(" "):
         longer = f"{lines[-1]} {word}".strip()
@@ -41,8 +42,8 @@ def command_lines(command: str, width: int) -> list[str]:
 
 
 def _show_finding(console: Console, finding: Finding, labs: Sequence[Lab]) -> None:
-    """Print a finding and, unless its level is good, the criteria that it concerns and the
-    remedy."""
+    """Print a finding and, unless its level is good, the criteria that it concerns, remedy and
+    command."""
     word, style = STYLES[finding.level]
     text = Text(f"{finding.topic}: ")
     text.append(finding.observed, style="bold")
@@ -99,7 +100,8 @@ def doctor_json(
     labs: Sequence[Lab],
     has_mpi: bool,
 ) -> dict[str, Any]:
-    """Return report, facts, load, findings and gradable criteria as JSON, for other programs."""
+    """Return report, facts, load, findings and gradable criteria as JSON. load: None: not
+    measured."""
     return {
         "schema": 1,
         "node": node,

@@ -21,10 +21,11 @@ class Finding:
     """What was observed on a topic, and what it means.
 
     Attributes:
-        level: "unknown" where the machine does not report it.
+        level: "unknown" where nothing is known.
         means: what it means for the labs.
         remedy: what changes it, in words; may be empty.
         command: a command that changes it; may be empty.
+        concerns: names of criteria by lab.
     """
 
     topic: str
@@ -48,13 +49,14 @@ class Finding:
 
 
 def concerned(labs: Iterable[Lab], is_meant: Callable[[Lab, Criterion], bool]) -> Concerns:
-    """Return the criteria of each lab that are meant; labs without any are left out."""
+    """Return the names of the criteria of each lab that are meant; labs without any are left
+    out."""
     found = {lab.name: tuple(c.name for c in lab.criteria if is_meant(lab, c)) for lab in labs}
     return {lab: names for lab, names in found.items() if names}
 
 
 def timing_concerns(labs: Iterable[Lab]) -> Concerns:
-    """Return the criteria that are judged by time."""
+    """Return the criteria of time."""
     return concerned(labs, lambda lab, c: c.kind == "timing")
 
 
@@ -63,8 +65,8 @@ def _shows_place_of_pages(criterion: Criterion) -> bool:
 
 
 def placement_concerns(labs: Iterable[Lab]) -> Concerns:
-    """Return the criteria that depend on the NUMA node that pages are on, by residency or by
-    time."""
+    """Return the criteria that depend on the NUMA node that pages are on, by residency or, where
+    they need several NUMA nodes, by time."""
     return concerned(
         labs,
         lambda lab, c: _shows_place_of_pages(c) or (c.kind == "timing" and c.needs_numa_nodes > 1),
@@ -76,7 +78,7 @@ def huge_page_concerns(labs: Iterable[Lab]) -> Concerns:
 
 
 def is_timed_on_cores(lab: Lab, criterion: Criterion) -> bool:
-    """Tell whether a criterion is judged by times of threads that numalab binds to a core each."""
+    """Tell whether a criterion is of time, in a lab whose environment has OMP_PLACES=cores."""
     return criterion.kind == "timing" and lab.environment.get("OMP_PLACES") == "cores"
 
 
@@ -85,8 +87,8 @@ def core_concerns(labs: Iterable[Lab]) -> Concerns:
 
 
 def concern_words(concerns: Concerns, labs: Iterable[Lab]) -> str:
-    """Return criteria by the number of their lab, as in "01 speedup, efficiency; 04 speedup", or
-    all of a kind in words; empty where there are none."""
+    """Return criteria by the number of their lab, as in "01 speedup, efficiency; 04 speedup", or in
+    a few words where they are those of time or all of the labs; empty where there are none."""
     labs = list(labs)
     if not concerns:
         return ""

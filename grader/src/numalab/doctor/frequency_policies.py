@@ -2,8 +2,7 @@
 
 A policy has the PUs whose clock changes together. What is missing, empty or unreadable is None; a
 file that exists and can't be read or understood is named. For files, units and tables see Linux's
-admin-guide/pm/cpufreq.rst and cpu-freq/cpufreq-stats.rst.
-"""
+admin-guide/pm/cpufreq.rst and cpu-freq/cpufreq-stats.rst."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Pairs = Mapping[tuple[int, int], int]
 
 @dataclass(frozen=True)
 class Sampling:
-    """Settings of the governors ondemand and conservative.
+    """Settings of the governors ondemand and conservative; None: unknown.
 
     Attributes:
         rate_us: time between two samples of the load.
@@ -37,20 +36,20 @@ class Sampling:
 
 @dataclass(frozen=True)
 class FrequencyPolicy:
-    """A frequency policy.
+    """A frequency policy; None: unknown.
 
     Attributes:
-        name: Linux's, such as policy0.
+        name: of its folder, such as policy0.
         pus: the online PUs that it is for.
         governors: those that could be chosen.
         limits_khz: the lowest and the highest frequency that the governor may choose.
         hardware_khz: the lowest and the highest that the hardware has.
-        latency_ns: of a transition; None: the driver does not report it, either.
+        latency_ns: of a transition; None, too, where the driver does not know it.
         sampling: None: the governor is neither ondemand nor conservative, or not known.
         has_stats: whether there is a folder of statistics.
         ticks: time at each frequency in kHz, in units of 10 ms.
-        transitions: their number by the frequencies in kHz before and after; none that is 0.
-        total: number of all transitions.
+        transitions: their number by the frequencies in kHz before and after, without zeros.
+        total: number of all transitions, by its own file.
         bad: files that exist and could not be read or understood.
     """
 
@@ -71,8 +70,8 @@ class FrequencyPolicy:
 
     @property
     def shares(self) -> dict[int, float] | None:
-        """The share [0..1] of the time at each frequency in kHz, the highest first; None where no
-        time is counted."""
+        """The share [0..1] of the counted time at each frequency in kHz, the highest first; None
+        where no time is counted."""
         all_ticks = sum((self.ticks or {}).values())
         if self.ticks is None or all_ticks == 0:
             return None
@@ -86,7 +85,8 @@ class FrequencyPolicy:
 
 
 class _Reader:
-    """Reads a policy's files, and keeps the names of those that can't be read or understood."""
+    """Reads files in a folder, and keeps the names of those that exist and can't be read or
+    understood."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,7 +113,7 @@ class _Reader:
 
 
 def _number(text: str) -> int:
-    """Return a number that is written in digits alone. Raises ValueError."""
+    """Return a number that is written in 1 to 18 digits. Raises ValueError for another text."""
     if not re.fullmatch(r"[0-9]{1,18}", text):
         raise ValueError(text)
     return int(text)
@@ -138,7 +138,7 @@ def _time_in_state(text: str) -> dict[int, int]:
 
 def _trans_table(text: str) -> dict[tuple[int, int], int]:
     """Return the numbers of transitions by frequencies before (rows) and after (columns), without
-    zeros. Raises ValueError."""
+    zeros."""
     _, heads, *rows = [*text.splitlines(), ""]
     taken = [_number(word) for word in heads.partition(":")[2].split()]
     found: dict[tuple[int, int], int] = {}
@@ -161,7 +161,8 @@ def _latency(text: str) -> int | None:
 
 def _sampling(reader: _Reader, governor: str | None, shared: Path) -> Sampling | None:
     """Return a governor's settings, the policy's own or else those of all policies; None for
-    another governor than ondemand and conservative. shared: the folder of the latter."""
+    another governor than ondemand and conservative. shared: the folder with those of all
+    policies."""
     if governor not in ("ondemand", "conservative"):
         return None
     of_all = _Reader(shared)
@@ -204,9 +205,8 @@ def _numbered(folder: Path, stem: str) -> Iterator[tuple[int, Path]]:
 
 
 def _folders(pu_folder: Path) -> dict[str, Path]:
-    """Return the folder of each policy by name, in the order of numbers: cpufreq/policyN, or, in
-    older versions of Linux and recorded trees, cpuN/cpufreq where that is not a link to another
-    PU's."""
+    """Return the folder of each policy by name, in the order of numbers: cpufreq/policyN, or, where
+    there are none, cpuN/cpufreq where that is not a link."""
     policies = {path.name: path for _, path in sorted(_numbered(pu_folder / "cpufreq", "policy"))}
     if policies:
         return policies
@@ -215,8 +215,8 @@ def _folders(pu_folder: Path) -> dict[str, Path]:
 
 
 def read_policies(root: Path = Path("/")) -> tuple[FrequencyPolicy, ...]:
-    """Return the policies by number; none where Linux has no frequency driver, as on most virtual
-    machines. root: the folder that holds sys."""
+    """Return the policies in the order of their numbers; none where Linux has no folder of a
+    policy. root: the folder that holds sys."""
     pu_folder = root / PU_FOLDER
     return tuple(
         _read_policy(folder, pu_folder / "cpufreq", name)

@@ -61,7 +61,8 @@ def _pu_words(policies: Sequence[FrequencyPolicy]) -> str:
 
 
 def _settings(policy: FrequencyPolicy) -> FrequencyPolicy:
-    """Return the policy without name, PUs, statistics and bad files: policies are alike by that."""
+    """Return the policy without name, PUs, statistics and bad files: policies that are equal then
+    are shown together."""
     return replace(
         policy, name="", pus=None, has_stats=False, ticks=None, transitions=None, total=None,
         bad=(),
@@ -160,8 +161,8 @@ def _most_often(group: Sequence[FrequencyPolicy]) -> str | None:
 
 
 def _count_rows(group: Sequence[FrequencyPolicy]) -> Iterator[str]:
-    """Yield rows on frequencies and transitions; of several policies the least and the most, since
-    a thread is on a PU of one of them."""
+    """Yield rows on frequencies, transitions and policies without statistics; of several policies
+    the least and the most, since a thread is on a PU of one of them."""
     averages = [found for policy in group if (found := policy.average_khz) is not None]
     if averages:
         least, most = min(averages), max(averages)
@@ -258,8 +259,8 @@ def _is_held_down(policy: FrequencyPolicy) -> bool:
 
 
 def meaning(policies: Sequence[FrequencyPolicy]) -> list[str]:
-    """Return a paragraph for each property of the policies that matters to times. policies: one at
-    least."""
+    """Return sentences on what the policies mean for measurements, without repetitions. policies:
+    one at least."""
     sentences = list(dict.fromkeys(map(_governor_meaning, policies)))
     held = [policy for policy in policies if _is_held_down(policy)]
     if held:
@@ -300,7 +301,7 @@ def _names(policies: Sequence[FrequencyPolicy]) -> str:
 
 
 def report(policies: Sequence[FrequencyPolicy]) -> list[str]:
-    """Return the whole report in lines; without policies, why there are none."""
+    """Return the report in lines; without policies, why there may be none."""
     if not policies:
         return textwrap.wrap(NONE, WIDTH, break_on_hyphens=False)
     what = "1 policy" if len(policies) == 1 else f"{len(policies)} policies"

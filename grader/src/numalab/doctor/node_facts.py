@@ -1,5 +1,5 @@
-"""Facts about a machine that matter to times and that describe_node mostly does not report, read
-from /proc and /sys. What can't be read is unknown, not absent."""
+"""Facts about a machine that matter to times, read from /proc and /sys. What can't be read is
+unknown, not absent."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class NodeFacts:
     Attributes:
         turbo: whether a core may run above its base frequency.
         defrag: Linux's mode of making room for huge pages.
-        smt: whether a core has several PUs online.
+        smt: whether SMT is active.
         allowed: the PUs that this process may use.
-        isolated, nohz_full: the PUs that Linux keeps free of other processes, and of its ticks,
-            which a Linux without such a file does for none.
+        isolated: the PUs that Linux's scheduler keeps free of other processes.
+        nohz_full: the PUs that Linux keeps free of its ticks.
         clock_sources: those that Linux could use; empty: unknown.
         is_virtual: whether this is a virtual machine.
         product: its vendor and name by the firmware.
@@ -111,7 +111,8 @@ def _chosen_word(text: str | None) -> str | None:
 
 
 def _field(root: Path, file: str, key: str) -> str | None:
-    """Return the first value of a key in a file of lines `key: value`; None: it has none."""
+    """Return the first value of a key in a file of lines `key: value`; None: there is no such
+    line."""
     for line in (read_text(root / file) or "").splitlines():
         name, separator, value = line.partition(":")
         if separator and name.strip() == key:
@@ -125,8 +126,9 @@ def _product(root: Path) -> str | None:
 
 
 def _is_virtual(root: Path, product: str | None) -> bool | None:
-    """Tell by the processor's flags, or on other architectures than x86, which report none, by the
-    firmware's name, which can't exclude that it is one (None)."""
+    """Tell by the processor's flags, or where /proc/cpuinfo has none, as on other architectures
+    than x86, by words in the firmware's name; None: it has none of these, which excludes
+    nothing."""
     flags = _field(root, "proc/cpuinfo", "flags")
     if flags is not None:
         return "hypervisor" in flags.split()

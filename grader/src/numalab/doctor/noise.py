@@ -1,11 +1,10 @@
 """How long judging by time takes on this machine, and how often it ends undecided: forecasts from a
 few rounds of numalab's own programs. Pure functions.
 
-Each round gives a pair of margins: natural logarithms of how many times faster a process was than a
-criterion requires. A positive one supports the claim. The margins of a few rounds give the chance
-that the next round's is positive, and from that, by the judge's own stopping rule, follows how many
-rounds it will take. Nothing is simulated: the probabilities of all courses are added up.
-"""
+A round gives pairs of margins: natural logarithms of how many times faster a process was than
+required. A positive one supports the claim. The margins of a few rounds give the chance that the
+next round's is positive, and from that, by the judge's own stopping rule, follows how many rounds
+it will take. Nothing is simulated: the probabilities of all courses are added up."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ def chance_of_win(margins: Sequence[Pair]) -> float:
     trusted too far.
 
     margins: of two rounds or more, a pair each, since the two processes of the same program may be
-    swapped; a pair is one observation.
-    """
+    swapped; a pair is one observation."""
     both = [margin for pair in margins for margin in pair]
     freedom = len(margins) - 1
     mean = statistics.fmean(both)
@@ -60,16 +58,16 @@ def chance_of_win(margins: Sequence[Pair]) -> float:
 
 @dataclass(frozen=True)
 class Course:
-    """The probabilities that after n signs of a claim it has been accepted (passed[n]), or its
-    opposite has (failed[n])."""
+    """The probabilities that after at most n signs of a claim it has been accepted (passed[n]), or
+    its opposite has (failed[n])."""
 
     passed: tuple[float, ...]
     failed: tuple[float, ...]
 
 
 def course(chance: float, levels: Thresholds, most: int) -> Course:
-    """Return how a claim is decided by the rule of sequential.decide, for 0 to `most` signs.
-    chance: that a sign supports the claim, independently of the others."""
+    """Return how a claim is decided by e-values, for 0 to `most` signs. chance: that a sign
+    supports the claim, independently of the others."""
     alive = {0: 1.0}  # probability that there is no decision yet, by the number of wins
     passed, failed = [0.0], [0.0]
     for count in range(1, most + 1):
@@ -86,9 +84,9 @@ def course(chance: float, levels: Thresholds, most: int) -> Course:
 
 
 def most_within(replicate_s: float, least: int, most: int, budget_s: float) -> int:
-    """Return the rounds after which a grading ends undecided: it takes them until the budget is
-    used up, or, before it has the least number, three times the budget; at most `most`.
-    replicate_s: of a round."""
+    """Return the number of rounds after which a grading ends undecided: the first whose time
+    exceeds the budget or, while it is below the least number, three times the budget; at most
+    `most`. replicate_s: the time of a round."""
     for count in range(1, most):
         if count * replicate_s > budget_s * (1 if count >= least else 3):
             return count
@@ -97,7 +95,7 @@ def most_within(replicate_s: float, least: int, most: int, budget_s: float) -> i
 
 @dataclass(frozen=True)
 class Forecast:
-    """How gradings of the reference solution by one criterion end on this machine.
+    """How gradings of the solution by one criterion end on this machine.
 
     Attributes:
         chance: that a sign supports the claim.
@@ -119,15 +117,13 @@ class Forecast:
 def forecast(
     margins: Sequence[Pair], shows: Sequence[Pair] | None, levels: Thresholds, most: int
 ) -> Forecast:
-    """Return the forecast for a criterion.
+    """Return the forecast for a criterion. A sign that does not support a claim counts against it.
 
     Args:
         margins: of the claim.
         shows: of the effect (effect_margins); None: the criterion does not require it. Its signs
             are taken as independent of the claim's.
         most: the most rounds that a grading takes.
-
-    Each sign that does not support a claim counts against it.
     """
     chance = chance_of_win(margins)
     claim = course(chance, levels, most)
@@ -156,10 +152,8 @@ def margins(replicate: TimedRound, required_ratio: float | None) -> Pair:
     """Return the margins of a claim with one process of the solution in the place of a hand-in, the
     other being what it is compared with; and with both swapped.
 
-    required_ratio: the share of the solution's speed that is required (of its time, where a
-    criterion limits that on both sides: then the pair is swapped, and the upper limit does not
-    count); None: a speedup (speedup_passes_below_s).
-    """
+    required_ratio: the share of the solution's speed that is required (of its time: then the pair
+    is swapped); None: a speedup (speedup_passes_below_s)."""
     solution, second = best_s(replicate, SOLUTION), best_s(replicate, CONTROL)
 
     def met(compared: float, own: float) -> float:
@@ -171,8 +165,8 @@ def margins(replicate: TimedRound, required_ratio: float | None) -> Pair:
 
 
 def effect_margins(replicate: TimedRound) -> Pair:
-    """Return the margins by which the starting code is slow enough for the machine to show the
-    effect, compared with each of the solution's processes."""
+    """Return the margins by which the starting code takes more than LEAST_HANDOUT_RATIO times as
+    long as each of the solution's two processes."""
     enough_s = best_s(replicate, HANDOUT) / LEAST_HANDOUT_RATIO
     return (
         math.log(enough_s / best_s(replicate, SOLUTION)),

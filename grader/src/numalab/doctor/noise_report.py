@@ -49,8 +49,8 @@ def _percentile_95(differences: Sequence[float]) -> float:
 
 
 def differ_in_words(differences: Sequence[float]) -> str:
-    """Return a text on the median difference of two runs and the one that 1 of 20 pairs exceeds;
-    the largest where there are fewer pairs. differences: shares, one at least."""
+    """Return a text on the median of differences, and on the one that 1 of 20 exceeds; on the
+    largest where there are fewer than PAIRS_OF_1_IN_20. differences: shares, one at least."""
     middle = f"{100 * median(differences):.1f} % (median)"
     if len(differences) < PAIRS_OF_1_IN_20:
         return f"{middle}, and by {100 * max(differences):.1f} % at most"
@@ -58,8 +58,8 @@ def differ_in_words(differences: Sequence[float]) -> str:
 
 
 def forecast_in_words(timing: TimedTogether, observed: Forecast) -> tuple[FindingLevel, str]:
-    """Return a level and a text on how a grading by a criterion ends on this machine, and after how
-    long."""
+    """Return a level and a text on how gradings by a criterion end on this machine, and how long a
+    verdict takes. timing: with a round or more."""
     seconds = observed.generations * timing.replicate_s
     verdict = f"{seconds_in_words(seconds)} per verdict"
     if observed.share_not_gradable > 0.5:
@@ -151,7 +151,7 @@ def _criterion_json(timing: TimedTogether, criterion: Criterion) -> dict[str, An
 
 
 def noise_json(noise: Noise) -> dict[str, Any]:
-    """Return all that was measured, and the forecasts. Margins are natural logarithms."""
+    """Return rounds, differences, margins and forecasts as JSON. Margins are natural logarithms."""
     differences = noise.differences
     return {
         "measured_s": noise.measured_s,

@@ -1,5 +1,5 @@
-"""Measure how far two runs of the same program differ on this machine, in rounds as a grading takes
-them, for the kernels in C that labs compare by time and that can be graded here."""
+"""Measurements of how far two runs of the same program differ on this machine, in rounds as a
+grading takes them, for the solutions in C of labs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ class TimedTogether:
     """Programs that are timed together, and the criteria that are judged by them.
 
     Attributes:
-        criteria: those that are gradable here, without those compared with the reference loop.
-        replicates: the rounds so far in which all programs came to their end.
+        replicates: the rounds so far in which the programs came to their end.
         seconds: of each of these, from its start to its end.
         error: why there can be no more rounds; None: there can.
     """
@@ -63,14 +62,14 @@ class TimedTogether:
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles in a round: the solution twice, and the starting code where a criterion
-        compares with it."""
+        """The roles in a round: the solution twice, and the starting code where a criterion is of
+        SPEEDUP."""
         needs_handout = any(SPEEDUP.judges(c) for c in self.criteria)
         return (HANDOUT, SOLUTION, CONTROL) if needs_handout else (SOLUTION, CONTROL)
 
     @property
     def replicate_s(self) -> float:
-        """The mean time of a round, of which there is one at least. A grading's takes about
+        """The mean time of a round, of which there has to be one or more. A grading's takes about
         as long, since the solution's second process is in the place of the hand-in's."""
         return statistics.fmean(self.seconds)
 
@@ -93,8 +92,7 @@ class TimedTogether:
 
 @dataclass(frozen=True)
 class NotTimed:
-    """A criterion that is judged by time, but not gradable here, or not by programs that are timed
-    together."""
+    """A criterion of time for which nothing is measured, with the reason."""
 
     lab: Lab
     criterion: Criterion
@@ -103,8 +101,8 @@ class NotTimed:
 
 @dataclass(frozen=True)
 class Noise:
-    """The result of measure_noise. measured_s: without building, unless that was interrupted;
-    interrupted: by Ctrl-C or another request to stop."""
+    """What was measured. measured_s: without building, unless that was interrupted; interrupted: by
+    Ctrl-C or another request to stop."""
 
     timings: tuple[TimedTogether, ...]
     not_timed: tuple[NotTimed, ...]
@@ -119,8 +117,7 @@ class Noise:
 
 
 def _why_not(grading: Grading, criterion: Criterion) -> str:
-    """Return the reason in the verdict on a criterion, such as why it is not gradable here, without
-    the full stop."""
+    """Return the reason in the verdict on a criterion, without the full stop."""
     criteria = judge.judge(grading.lab, grading.evidence).criteria
     return next(verdict.why for verdict in criteria if verdict.name == criterion.name).rstrip(".")
 
@@ -132,8 +129,7 @@ def _untimed_words(criterion: Criterion) -> str:
 
 
 def _survey(grading: Grading) -> tuple[list[TimedTogether], list[NotTimed]]:
-    """Return what of a lab is timed on this machine, and its other criteria that are judged by
-    time."""
+    """Return what of a lab is timed on this machine, and its other criteria of time."""
     lab, evidence = grading.lab, grading.evidence
     gates = {verdict.name: verdict for verdict in judge.judge(lab, evidence).criteria}
     here: list[TimedTogether] = []
@@ -157,7 +153,7 @@ def _survey(grading: Grading) -> tuple[list[TimedTogether], list[NotTimed]]:
 
 
 def _take(timing: TimedTogether, runs: Iterator[Evidence]) -> None:
-    """Add a round, or set the error why there can be none. runs: of time_solution."""
+    """Add a round, or set the error for which none was added. runs: of time_solution."""
     start = time.monotonic()
     try:
         evidence = next(runs, None)
@@ -177,8 +173,9 @@ def _take(timing: TimedTogether, runs: Iterator[Evidence]) -> None:
 
 
 def _next(timings: Sequence[TimedTogether], left_s: float) -> TimedTogether | None:
-    """Return what is timed next: first what has fewer than MIN_REPLICATES rounds, then what has
-    taken the least time and fits into the time that is left; None: nothing does."""
+    """Return what is timed next: what has the fewest rounds, if these are fewer than
+    MIN_REPLICATES, or else what has taken the least time, if its last round would fit into the time
+    that is left. None: nothing does, or what remains has an error."""
     going = [timing for timing in timings if timing.error is None]
     short = [timing for timing in going if len(timing.replicates) < MIN_REPLICATES]
     if short:
@@ -188,7 +185,7 @@ def _next(timings: Sequence[TimedTogether], left_s: float) -> TimedTogether | No
 
 
 def _build(installation: Installation, timings: Sequence[TimedTogether]) -> None:
-    """Build the programs of all roles, and the monitors. Raises as build_targets."""
+    """Build the programs of the roles, and the monitors."""
     programs = {t.grading.program(role).name for t in timings for role in t.roles}
     build_targets(
         installation, sorted(programs | {installation.monitor(t.lab.name).name for t in timings})
@@ -202,12 +199,10 @@ def measure_noise(
     progress: StepReport,
     budget_s: float = NOISE_S,
 ) -> Noise:
-    """Time programs of labs for about budget_s, longer where MIN_REPLICATES rounds of each take
-    longer. They are built first. After Ctrl-C, what has been measured so far is returned. Raises
-    UserError, NumalabError and OSError.
+    """Build and time programs of labs for about budget_s seconds, longer where MIN_REPLICATES
+    rounds of each take longer. After Ctrl-C, what has been measured so far is returned.
 
-    node: what describe_node reports.
-    """
+    node: what describe_node reports."""
     effort = effort_for("default", quick=False)
     timings: list[TimedTogether] = []
     not_timed: list[NotTimed] = []

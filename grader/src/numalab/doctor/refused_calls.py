@@ -22,8 +22,8 @@ _PROFILE = "docker run --security-opt seccomp=FILE, podman run likewise, unconfi
 
 @dataclass(frozen=True)
 class Call:
-    """A system call, or an ability that depends on some, which describe_node tries. probe: its name
-    in what that reports; good, lost: what it means that it is available, and that it is refused;
+    """A system call, or an ability that depends on some, which may be refused. probe: its name in
+    describe_node's report; good, lost: what it means that it is available, and that it is refused;
     level: of the finding where it is refused; concerns: returns the criteria that this affects."""
 
     probe: str
@@ -35,7 +35,7 @@ class Call:
 
 
 def _loss_concerns(probe: str) -> Callable[[Iterable[Lab]], Concerns]:
-    """Return a function from labs to the criteria that are not gradable without a call, but for
+    """Return a function from labs to the criteria that can't be judged without a call, but for
     those on answers."""
     lost = next(lost for lost in LOSSES if lost.probe == probe)
     return lambda labs: concerned(labs, lambda lab, c: not judges_answers(c) and lost.loses(lab, c))
@@ -129,7 +129,8 @@ CALLS = (
 
 
 def refused_calls(node: Json, labs: Sequence[Lab]) -> list[Finding]:
-    """Return a finding for each of CALLS that was tried. node: what describe_node reports."""
+    """Return a finding for each of CALLS that a node's evidence names. node: what describe_node
+    reports."""
     return [_finding(call, node, labs) for call in CALLS if call.probe in node["evidence"]]
 
 

@@ -1,9 +1,8 @@
 """The kernels of solutions as objects, the form in which a student copy has their code.
 
-They are compiled as in any build, by gcc and gfortran, once for each x86-64 level that kernels are
-compiled for by default (NUMALAB_KERNEL_ARCHITECTURE), so that a student's kernel and the solution
-are of one level. Debug information, which has paths, lines and names, is stripped.
-"""
+They are compiled with the preset gnu, once for each x86-64 level in LEVELS
+(NUMALAB_KERNEL_ARCHITECTURE), so that a student's kernel and the solution can be of one level.
+Debug information, which has paths, lines and names, is stripped."""
 
 from __future__ import annotations
 
@@ -27,8 +26,7 @@ def make_objects(
 ) -> Json:
     """Write the objects of the solutions of labs at each level, target/NN_name/objects/LEVEL/KIND.o
     (AddLab.cmake has the kinds), and return what compiled them, as build_facts does. Raises
-    UserError, also where ThreadSanitizer or the MPI that a lab calls is missing, NumalabError and
-    OSError."""
+    UserError where ThreadSanitizer or the MPI that a lab calls is missing."""
     facts: Json = {}
     for level in LEVELS:
         with tempfile.TemporaryDirectory(prefix="numalab-edition-") as folder:
@@ -48,7 +46,8 @@ def make_objects(
 
 
 def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
-    """Raise UserError where this machine lacks what some objects are made with."""
+    """Raise UserError without a compiler with ThreadSanitizer, or without the MPI that a lab
+    calls."""
     if not race_compiler:
         raise UserError(
             "there is no clang with ThreadSanitizer here, without which an edition could not look "
@@ -63,7 +62,8 @@ def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
 
 
 def _made(built: Installation, lab: Lab) -> Iterator[tuple[str, Path]]:
-    """Yield kind and file of each object that a build of a lab has made."""
+    """Yield kind and path of each object that a build of a lab makes: those of kernels, and those
+    for ThreadSanitizer and of the probe where they are there."""
     for language in lab.languages:
         kernel = built.worker(lab.name, language, "solution")
         yield language, kernel.with_name(f"{kernel.name}-kernel.o")
@@ -77,7 +77,8 @@ def _made(built: Installation, lab: Lab) -> Iterator[tuple[str, Path]]:
 
 
 def _stripped(source: Path, target: Path) -> None:
-    """Copy an object without debug information. Raises NumalabError."""
+    """Copy an object without debug information, symbols that linking does not need, and
+    comments."""
     command = [
         "objcopy", "--strip-debug", "--strip-unneeded", "--remove-section=.comment",
         str(source), str(target),

@@ -1,12 +1,8 @@
 """The archive of a release: what is committed, laid out so that unpacking it over an earlier copy
-overwrites none of the files that students edit.
+overwrites none of the files that students edit. These are in a folder of their own
+(installation.RELEASED).
 
-    .venv/bin/python -m numalab.editions.release numalab-0.2.0.tar.gz
-
-These are in a folder of their own (installation.RELEASED), and the first command after unpacking
-copies them into labs/ where they are missing (common/setup/unpacked.sh). A student copy has the
-same layout.
-"""
+Usage: .venv/bin/python -m numalab.editions.release numalab-0.2.0.tar.gz"""
 
 from __future__ import annotations
 
@@ -33,8 +29,7 @@ _USER_PATHS = ("build/*", "notebooks/*", "variants/*", "labs/*/explanation.txt")
 
 
 def _git(root: Path, *words: str | Path, **more: str) -> str:
-    """Return what a command of git prints. more: variables that are added to its environment.
-    Raises NumalabError where it fails or can't be run."""
+    """Return what a command of git prints. more: variables that are added to its environment."""
     command = ["git", "-C", root, "-c", "safe.directory=*", "-c", "core.quotePath=false", *words]
     try:
         done = starting.run(command, {**shell_variables.builder_environment(), **more})
@@ -48,7 +43,7 @@ def _git(root: Path, *words: str | Path, **more: str) -> str:
 
 def gone_paths(root: Path) -> list[str]:
     """Return the paths, from the root and sorted, of files that earlier commits added and the last
-    one has not; none of _USER_PATHS. Raises NumalabError, as where there is no history."""
+    one has not, without those that match _USER_PATHS."""
     log = _git(root, "log", "--no-renames", "--diff-filter=A", "--name-only", "--format=", "HEAD")
     now = set(_git(root, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
     gone = sorted(set(filter(None, log.splitlines())) - now)
@@ -56,7 +51,8 @@ def gone_paths(root: Path) -> list[str]:
 
 
 def known_gone_paths(root: Path) -> list[str]:
-    """Return gone_paths of a clone; where there is no clone or git fails, the paths in GONE."""
+    """Return gone_paths where root is the top of a clone; else, and where git fails, the paths in
+    GONE."""
     try:
         top = _git(root, "rev-parse", "--show-toplevel").rstrip("\n")
         if Path(top).resolve() == root.resolve():
@@ -77,8 +73,8 @@ def moved_paths(labs: Iterable[Lab]) -> dict[str, str]:
 
 
 def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
-    """Give a tree of files, as in a clone, the layout of an archive. gone: what gone_paths returns.
-    Raises OSError."""
+    """Give a tree of files the layout of an archive: move the files that students edit, and write
+    GONE and UNPACKED. gone: as gone_paths returns; those that the tree has are left out."""
     for place, given in moved_paths(labs).items():
         if (tree / given).is_file():  # the tree is a copy that was unpacked itself
             (tree / place).unlink(missing_ok=True)
@@ -92,9 +88,9 @@ def lay_out(tree: Path, labs: Iterable[Lab], gone: Sequence[str]) -> None:
 
 
 def write_archive(root: Path, target: Path) -> None:
-    """Write the archive of what is committed in a clone; the same git writes the same bytes.
-    target: its name ends with one of KINDS. Raises UserError where it does not or files differ from
-    what is committed, NumalabError and OSError."""
+    """Write the archive of what is committed in a clone, whose objects git stores in the clone.
+    target: its name ends with one of KINDS. Raises UserError where it does not, or tracked files
+    differ from what is committed."""
     if not target.name.endswith(KINDS):
         raise UserError(f"{target}: an archive's name ends in {', '.join(KINDS)}")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
@@ -119,7 +115,7 @@ def write_archive(root: Path, target: Path) -> None:
 
 def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Path) -> str:
     """Store the tree of a release in the clone, and return git's name of it. scratch: a folder for
-    files that this needs. Raises NumalabError and OSError."""
+    files that this needs."""
     index = {"GIT_INDEX_FILE": str(scratch / "index")}
     _git(root, "read-tree", "HEAD", **index)
     for place, given in moved.items():
@@ -136,8 +132,8 @@ def _tree(root: Path, moved: Mapping[str, str], gone: Sequence[str], scratch: Pa
 
 
 def main(words: Sequence[str]) -> int:
-    """Write the archive that the command line names, of NUMALAB_ROOT or the clone that this file is
-    in; return the exit code. Raises OSError."""
+    """Write the archive that the command line names, of the clone in NUMALAB_ROOT or the one that
+    this file is in; return the exit code."""
     root = Path(os.environ.get("NUMALAB_ROOT") or Path(__file__).resolve().parents[4])
     if len(words) != 1:
         print("usage: python -m numalab.editions.release FILE.tar.gz", file=sys.stderr)

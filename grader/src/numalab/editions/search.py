@@ -1,11 +1,6 @@
-"""Search a tree for lines of solutions: a student copy is written only if there are none.
-
-A line of a solution has at least SHORTEST characters, in the form of plain_lines, is in any file
-of solutions/NN_name/ (kernels, texts, answers, published figures, wrong submissions, templates),
-and not in the lab's starting code or contract. The bytes of every file are searched, those of
-objects, too. exceptions.toml has the lines that may be elsewhere, with the reasons; a lab may have
-lines of its own in solutions/NN_name/exceptions.toml, which is no part of the solution.
-"""
+"""A search of a tree for lines of solutions, in the bytes of its files, those of objects, too.
+exceptions.toml has the lines that may be elsewhere, with the reasons; a lab may have lines of its
+own in solutions/NN_name/exceptions.toml, which is not searched for."""
 
 from __future__ import annotations
 
@@ -36,7 +31,7 @@ class Exception_:
 
 @dataclass(frozen=True)
 class Secret:
-    """The lines of a lab's solution, each with the first of the solution's files that has it."""
+    """The lines of a lab's solution, each with a file of the solution that has it."""
 
     lab: str
     lines: Mapping[str, str]
@@ -44,7 +39,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class Leak:
-    """A line of a solution's file `source` in a file that students get."""
+    """A line of a solution's file `source` in another file."""
 
     lab: str
     source: str
@@ -56,15 +51,16 @@ class Leak:
 
 
 def plain_lines(content: bytes) -> list[str]:
-    """Return the lines of any bytes, with runs of blanks made one, none at the ends, and
-    zero bytes as line ends."""
+    """Return the lines of any bytes, with runs of blanks made one and none at the ends. A zero byte
+    ends a line."""
     text = content.decode("utf-8", "replace").replace("\0", "\n")
     return [" ".join(line.split()) for line in text.splitlines()]
 
 
 def secret_of(root: Path, lab: Lab) -> Secret:
-    """Return the lines of a lab's solution. root: of an installation that has it. Raises
-    OSError."""
+    """Return the lines of a lab's solution, each with the first of its files that has it: those of
+    SHORTEST characters or more, in the form of plain_lines, that starting code and contract do not
+    contain. root: of an installation that has the solution."""
     folder = root / "labs" / lab.name
     names = [lab.contract, *(KERNEL_FILES[language] for language in lab.languages)]
     names += [file.name for file in lab.files]
@@ -80,8 +76,7 @@ def secret_of(root: Path, lab: Lab) -> Secret:
 
 
 def read_exceptions(root: Path) -> tuple[Exception_, ...]:
-    """Return the exceptions of numalab and of its labs. root: of an installation. Raises
-    NumalabError."""
+    """Return the exceptions of numalab and of its labs. root: of an installation."""
     tops = (
         read_table(path, NumalabError, ("exception",))
         for path in (EXCEPTIONS, *sorted(root.glob(f"solutions/*/{EXCEPTIONS.name}")))
@@ -96,8 +91,8 @@ def read_exceptions(root: Path) -> tuple[Exception_, ...]:
 def leaks_in(
     content: bytes, file: str, secrets: Iterable[Secret], exceptions: Sequence[Exception_]
 ) -> Iterator[Leak]:
-    """Yield the lines of solutions in a file's content, but for exceptions. file: its path from the
-    root."""
+    """Yield the lines of solutions that a file's content contains, but for exceptions. file: its
+    path from the root."""
     text = "\n".join(plain_lines(content))
     for secret in secrets:
         for line, source in secret.lines.items():
@@ -108,8 +103,7 @@ def leaks_in(
 def search(
     tree: Path, secrets: Sequence[Secret], exceptions: Sequence[Exception_]
 ) -> Iterator[Leak]:
-    """Yield the lines of solutions in all files of a tree, sorted by path, but for exceptions.
-    Raises OSError."""
+    """Yield the lines of solutions in the files of a tree, sorted by path, but for exceptions."""
     for path in sorted(tree.rglob("*")):
         if path.is_file():
             file = path.relative_to(tree).as_posix()

@@ -1,5 +1,6 @@
-"""Write a student copy, which is numalab's files but for instructors' and what grading needs of
-solutions, or a variant's pack; both are searched for lines of solutions."""
+"""A student copy, which is numalab's files but for instructors' and what grading needs of
+solutions, and a variant's pack; both are searched for lines of solutions before they are
+written."""
 
 from __future__ import annotations
 
@@ -49,9 +50,7 @@ _HINT = re.compile(r"^---\s*\n", re.MULTILINE)
 
 
 def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
-    """Yield the files, as paths from the root, that are copied to a student copy of these labs.
-    There hints are shortened, what students edit is moved (release.py), and what it has of
-    solutions is made (objects.py, labs/solution_files.py)."""
+    """Yield the files, as paths from the root, that are copied to a student copy of these labs."""
     for path in numalab_files(root):
         is_of_lab = path.parts[0] == "labs" and len(path.parts) > 2
         if is_of_lab and path.parts[1] not in labs:
@@ -61,8 +60,8 @@ def edition_files(root: Path, labs: Collection[str]) -> Iterator[Path]:
 
 
 def hints_without(text: str, file: str, secret: Secret, exceptions: Sequence[Exception_]) -> str:
-    """Return the text of hints.md with each ladder cut before its first hint with a line of the
-    solution. The weakest hint stays in any case; if it has one, the search reports it."""
+    """Return the text of hints.md with each ladder cut before the first hint, from its second one
+    on, with a line of the solution."""
 
     def is_open(hint: str) -> bool:
         return any(leaks_in(hint.encode(), file, (secret,), exceptions))
@@ -79,8 +78,8 @@ _MOST_LISTED = 8
 
 
 def check_target(target: Path) -> None:
-    """Raise UserError unless target is an empty folder, or is missing and its parent is there.
-    Raises OSError where it can't be read."""
+    """Raise UserError unless target is an empty folder, or is missing and its parent is a
+    folder."""
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise UserError(f"{target} is no folder; name one that is new or empty")
     if target.is_dir() and any(target.iterdir()):
@@ -92,8 +91,9 @@ def check_target(target: Path) -> None:
 def write_edition(
     installation: Installation, labs: Sequence[Lab], target: Path, progress: StepReport
 ) -> int:
-    """Write a student copy of these labs, complete or not at all; return how many files it has.
-    Raises UserError, NumalabError, and OSError where the target can't be read."""
+    """Write a student copy of these labs, complete or not at all, and return how many files it has.
+    Raises UserError for a target that is neither new nor empty, and NumalabError where it can't be
+    written or would show lines of solutions."""
     check_target(target)
     try:
         with _whole(target) as partial:
@@ -108,7 +108,7 @@ def write_edition(
 @contextmanager
 def _whole(target: Path) -> Iterator[Path]:
     """Yield a folder next to the target that becomes the target where the block ends without an
-    exception, and else is removed. Raises OSError."""
+    exception, and else is removed."""
     partial = target.with_name(f".{target.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -122,7 +122,7 @@ def _whole(target: Path) -> Iterator[Path]:
 
 
 def _shorten_hints(tree: Path, secret: Secret, lab: Lab, exceptions: Sequence[Exception_]) -> None:
-    """Shorten a lab's hints, if it has some, as hints_without does. Raises OSError."""
+    """Shorten a lab's hints in a tree, if it has some, as hints_without does."""
     file = f"labs/{lab.name}/{GRADING}/{HINTS}"
     if (tree / file).is_file():
         text = hints_without((tree / file).read_text("utf-8"), file, secret, exceptions)
@@ -157,8 +157,8 @@ def _write(
 
 
 def coded_of(installation: Installation, lab: Lab) -> Coded:
-    """Return what grading and notebooks need of a solution besides its objects. Raises NumalabError
-    and OSError."""
+    """Return what grading and notebooks need of a solution besides its objects: texts of files,
+    published figures, and answers."""
     folder = installation.solution_folder(lab.name)
     names = [file.name for file in lab.files if file.kind in RUN_UNDER]
     texts = {name: _plain_text(folder / name) for name in names}
@@ -173,7 +173,8 @@ def coded_of(installation: Installation, lab: Lab) -> Coded:
 
 
 def _plain_text(path: Path) -> str:
-    """Return a file's text without lines of comments, unless that changes what TOML reads."""
+    """Return a file's text without lines that begin with `#`; of a TOML file the whole text where
+    that changes what TOML reads."""
     lines = path.read_text("utf-8").splitlines(keepends=True)
     text = "".join(line for line in lines if not line.startswith("#"))
     if path.suffix == ".toml" and tomllib.loads(text) != tomllib.loads("".join(lines)):
@@ -182,7 +183,7 @@ def _plain_text(path: Path) -> str:
 
 
 def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
-    """Raise NumalabError where the search finds a line of a solution in the tree, and OSError."""
+    """Raise NumalabError where the search finds a line of a solution in the tree."""
     secrets: list[Secret] = [secret_of(installation.root, lab) for lab in labs]
     leaks = list(search(tree, secrets, read_exceptions(installation.root)))
     if not leaks:
@@ -202,8 +203,8 @@ def _check(installation: Installation, labs: Sequence[Lab], tree: Path) -> None:
 
 
 def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
-    """Return the lines of the solution of the lab of which this is a variant whose file, as Secret
-    has it, is one that is handed in; without those in the variant's contract."""
+    """Return those lines of the solution of a variant's lab whose file, as Secret has it, is one
+    that is handed in, and that the variant's contract does not contain."""
     root = made.origin or made.root
     of_lab = load_lab(root / "labs" / lab_of_variant(lab.name))
     answers = {*KERNEL_FILES.values(), *(file.name for file in of_lab.files)}
@@ -216,8 +217,9 @@ def _secret_of_lab(made: Installation, lab: Lab) -> Secret:
 
 
 def pack_variant(made: Installation, lab: Lab, path: Path, progress: StepReport) -> None:
-    """Write the pack of a variant to a file, unless a search finds lines of its solution or of its
-    lab's. made: the variant's installation. Raises UserError, and NumalabError, also for these."""
+    """Write the pack of a variant to a file. made: the variant's installation. Raises NumalabError
+    where the file can't be written or would show lines of the variant's solution or of its
+    lab's."""
     try:
         with tempfile.TemporaryDirectory(prefix="numalab-pack-") as folder:
             tree = Path(folder)

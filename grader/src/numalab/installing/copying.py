@@ -1,5 +1,5 @@
-"""The files of an installation: those of the copy from which it is made, without its suite and what
-is known to be made by working in it."""
+"""The files of an installation: those of the copy from which it is made, without its history, suite
+and benchmarks and what is known to be made by working in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _NAMES_LEFT_OUT = ("__pycache__", ".hypothesis", "*.pyc", "*.mod", ".*_cache", "
 
 
 def numalab_files(root: Path) -> Iterator[Path]:
-    """Yield the files that an installation takes of a copy, as paths from the root."""
+    """Yield the files that an installation takes of a copy, as paths from the root. Folders that
+    are links are not among them, nor what they hold."""
     for folder, folders, files in os.walk(root):
         here = Path(folder).relative_to(root)
         folders[:] = sorted(name for name in folders if not _is_left_out(here / name))
@@ -40,8 +41,8 @@ def _is_left_out(path: Path) -> bool:
 
 
 def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
-    """Raise UserError where files in labs/ that are handed in are not the starting code, as far as
-    the build keeps that: all users would get them so."""
+    """Raise UserError where files in labs/ that are handed in differ from the starting code that
+    the build keeps: all users would get them so."""
     edited = [
         f"labs/{lab.name}/{name}"
         for lab in labs
@@ -63,7 +64,7 @@ def check_handouts(installation: Installation, labs: Sequence[Lab]) -> None:
 def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
     """Copy files, links as links, and return how many they are. files: paths from both folders.
     Their times are the present, so that builds of an earlier installation at the same place are out
-    of date. Raises OSError."""
+    of date. A file at a copy's path is replaced."""
     number = 0
     for path in files:
         number += 1
@@ -80,7 +81,8 @@ def copy_files(source: Path, target: Path, files: Iterable[Path]) -> int:
 
 
 def make_readable(top: Path) -> None:
-    """Let all users read a folder's content, and only its owner write to it. Raises OSError."""
+    """Let all users read a folder and its content, and take the right to write from group and
+    others. Links stay as they are."""
     for folder, _, files in os.walk(top):
         for path in (Path(folder), *(Path(folder) / name for name in files)):
             mode = path.lstat().st_mode

@@ -1,6 +1,6 @@
 """A container image of numalab: mmdebstrap makes a bare root file system of a distribution's
 packages, so that no registry is needed, and buildah makes the image from it by
-.devcontainer/Containerfile. Both work as root and, by user namespaces, as another user."""
+.devcontainer/Containerfile."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Distribution:
     Attributes:
         suite: of Debian or Ubuntu.
         mirror: the address of its packages; None: mmdebstrap's choice.
-        has_virtual_machines: the image gets QEMU and a Linux kernel for it.
+        has_virtual_machines: the image is for virtual machines, too.
         components: of the archive, separated by commas.
     """
 
@@ -49,13 +49,14 @@ class Distribution:
 
     @property
     def base(self) -> str:
-        """The name under which buildah keeps the bare root file system for the next image."""
+        """The name under which buildah keeps the bare root file system. It differs by suite, mirror
+        and components."""
         source = f"{self.mirror} {self.components}".encode()
         return f"localhost/{NAME}-base:{self.suite}-{hashlib.sha256(source).hexdigest()[:12]}"
 
     @property
     def options(self) -> str:
-        """The options of the scripts that run in the container."""
+        """The image's build argument OPTIONS."""
         return "" if self.has_virtual_machines else "--without-virtual-nodes"
 
 
@@ -65,8 +66,8 @@ class Checkout:
 
     Attributes:
         time_s: of the commit, in seconds since 1970.
-        source: the https address that it comes from; None: it has none.
-        changed: files that differ from the commit; an image has what is committed.
+        source: the https address of its remote `origin`; None: it has none.
+        changed: tracked files that differ from the commit.
     """
 
     root: Path
@@ -98,7 +99,7 @@ def _git(root: Path, *words: str) -> str:
 
 def examine(root: Path) -> Checkout:
     """Return a clone's last commit. Raises UserError where root is not the top of a clone with a
-    commit or git is missing, and OSError where git can't be run."""
+    commit, or programs that make an image are missing."""
     top = _git(root, "rev-parse", "--show-toplevel").strip()
     if Path(top).resolve() != root.resolve():
         raise UserError(f"{root} is a part of another repository, {top}; use a clone of the kit")
@@ -144,8 +145,7 @@ def build_command(
 ) -> list[str]:
     """Return buildah's command, to be run in a copy of what is committed.
 
-    lent: files of this machine that are mounted meanwhile, with their paths in the container.
-    """
+    lent: files of this machine that are mounted meanwhile, with their paths in the container."""
     labels = {
         "description": f"Labs on NUMA, OpenMP and MPI performance, with their grader; on "
         f"{distribution.suite}",
@@ -163,9 +163,9 @@ def build_command(
 
 
 def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
-    """Return the files that pip needs in the container where a site has a proxy or an index of its
-    own: the user's settings, written to a folder, and certificates. By file, the path in the
-    container; empty where the environment has no such settings. Raises OSError."""
+    """Return the files that pip needs in the container, with their paths there: its settings,
+    written to pip.conf in the folder, and certificates. Empty where the environment has none of
+    _PIP_VARIABLES and names no file of certificates that is there."""
     named = (environment.get(name) for name in ("PIP_CERT", "SSL_CERT_FILE"))
     certificates = next((Path(name) for name in named if name and Path(name).is_file()), None)
     lines = [
@@ -185,7 +185,8 @@ def lent_files(environment: Mapping[str, str], folder: Path) -> dict[Path, str]:
 
 
 def check_tools() -> None:
-    """Raise UserError where a program is missing, with the command that installs it."""
+    """Raise UserError where a program that makes an image is missing, with a command that installs
+    it."""
     missing = [tool for tool in ("mmdebstrap", "buildah", "git") if shutil.which(tool) is None]
     if missing:
         raise UserError(
@@ -196,9 +197,8 @@ def check_tools() -> None:
 
 
 def _run(command: Sequence[str], cwd: Path, output: int = 2) -> None:
-    """Run a program whose messages the user reads. output: descriptor for its standard output; by
-    default this process's standard error. Raises NumalabError where it fails, OSError where it
-    can't be started, and KeyboardInterrupt once it, too, has ended after Ctrl-C."""
+    """Run a program, and wait for it, also after Ctrl-C. output: descriptor for its standard
+    output; by default this process's standard error."""
     environment = shell_variables.builder_environment()
     process = starting.start(command, environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output)
     try:
@@ -223,9 +223,8 @@ def make_image(
     is replaced once the new one is complete.
 
     afresh: make the bare root file system even where buildah keeps that of an earlier image. Return
-    the day on which the kept one was made (YYYY-MM-DD); None: it was made now. Raises UserError,
-    NumalabError and OSError.
-    """
+    the day on which the kept one was made (YYYY-MM-DD); None: it was made now. Raises UserError
+    where a program is missing."""
     check_tools()
     with tempfile.TemporaryDirectory(prefix="numalab-image-") as name:
         folder = Path(name)
@@ -252,7 +251,7 @@ def make_image(
 
 def _kept_since(distribution: Distribution) -> str | None:
     """Return the day on which the bare root file system that buildah keeps was made (YYYY-MM-DD);
-    None: it names none. Raises OSError."""
+    None: it keeps or names none."""
     command = ["buildah", "inspect", "--type=image", "--format={{.Docker.Created}}"]
     done = starting.run([*command, distribution.base], shell_variables.builder_environment())
     day = re.match(r"\d{4}-\d\d-\d\d", done.stdout)
@@ -260,7 +259,7 @@ def _kept_since(distribution: Distribution) -> str | None:
 
 
 def _make_base(distribution: Distribution, folder: Path) -> None:
-    """Make the bare root file system, and have buildah keep it. Raises NumalabError and OSError."""
+    """Make the bare root file system in a folder, and have buildah keep it."""
     _run(base_command(distribution, folder / "base.tar"), folder)
     working = f"{NAME}-base-{os.getpid()}"
     _run(["buildah", "from", f"--name={working}", "scratch"], folder)

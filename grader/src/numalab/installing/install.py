@@ -1,10 +1,9 @@
-"""Install numalab below a prefix: its files, a Python environment, a Linux kernel for virtual
-machines if there is one, a command and modulefiles.
+"""Installation of numalab below a prefix: its files, a Python environment, a Linux kernel for
+virtual machines if there is one, a command and modulefiles.
 
 Users share no build: CMake's folders can't be moved. There is one build in a temporary folder, so
 that missing programs are reported to the administrator. An installation is complete once its record
-is written; the same command goes on with one that was interrupted before.
-"""
+is written and the mark is removed."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ _NEEDING = {"lmod": 'depends_on("{}")', "tcl": "module load {}"}
 
 
 def check_needs(needs: Sequence[str]) -> None:
-    """Raise UserError where a name can't be a module's."""
+    """Raise UserError for a name that can't be a module's."""
     for name in needs:
         if not _MODULE.fullmatch(name):
             raise UserError(f"--needs {name}: that is no module's name, such as GCC/13.3.0")
@@ -50,7 +49,7 @@ def modulefile(
     templates: Path, kind: str, prefix: Prefix, version: str, needs: Sequence[str]
 ) -> str:
     """Return the text of a modulefile. templates: the folder of the templates; kind: one of KINDS;
-    needs: modules that are loaded with it. Raises OSError."""
+    needs: modules that are loaded with it."""
     text = (templates / f"numalab.{_SUFFIXES[kind]}").read_text(encoding="utf-8")
     lines = "\n".join(_NEEDING[kind].format(name) for name in needs)
     text = text.replace("@NEEDS@\n", f"{lines}\n" if lines else "")
@@ -78,9 +77,8 @@ class Installed:
     """A complete installation.
 
     Attributes:
-        no_kernel: why it has no Linux kernel for virtual machines, so that each user has to find
-            one; None: it has one.
-        is_for_all: by the modes every user can reach and read it.
+        no_kernel: why it got no Linux kernel for virtual machines; None: it has one.
+        is_for_all: by the modes every user can reach and list its folder.
     """
 
     prefix: Prefix
@@ -89,7 +87,9 @@ class Installed:
 
 
 def install(installation: Installation, wish: Wish, progress: StepReport) -> Installed:
-    """Install numalab. Raises NumalabError where that fails; the same call then goes on."""
+    """Install numalab below a prefix; a call goes on with an installation that did not come to its
+    end. The process's umask is 022 meanwhile. Raises NumalabError where files can't be written or
+    numalab can't be set up."""
     prefix = wish.prefix
     umask = os.umask(0o022)
     try:
@@ -118,8 +118,8 @@ def install(installation: Installation, wish: Wish, progress: StepReport) -> Ins
 
 
 def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without numalab's variables, and with only those folders in PATH that
-    every user can reach: a Python in the administrator's home folder would be of no use to
+    """Return an environment without numalab's variables, and with those folders in PATH that every
+    user can reach, with their Python: one in the administrator's home folder would be of no use to
     others."""
     kept = {key: value for key, value in environment.items() if not key.startswith("NUMALAB_")}
     folders = kept.get("PATH", os.defpath).split(os.pathsep)
@@ -127,7 +127,7 @@ def environment_for(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_for_all(folder: str) -> bool:
-    """Tell whether every user can reach a folder of PATH, and its Python if it has one, which in a
+    """Tell whether every user can reach a folder of PATH, and its python3 if it has one, which in a
     virtual environment is a link."""
     python = Path(folder) / "python3"
     is_anybodys = is_readable_by_all(python) or not os.path.lexists(python)
@@ -136,7 +136,7 @@ def _is_for_all(folder: str) -> bool:
 
 def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> None:
     """Install Python packages, and build once in a temporary folder. Raises NumalabError with the
-    last lines of what failed, or where other users can't reach its Python, and OSError."""
+    last lines of what failed, or where other users could reach numalab, but not its Python."""
     with tempfile.TemporaryDirectory(prefix="numalab-install-") as folder:
         environment = environment_for(shell_variables.numalab_environment())
         environment["NUMALAB_BUILD"] = folder
@@ -174,7 +174,7 @@ def _set_up(installation: Installation, wish: Wish, progress: StepReport) -> Non
 
 def _keep_kernel(prefix: Prefix, progress: StepReport) -> str | None:
     """Put a Linux kernel for virtual machines into the installation. Return why there is none;
-    None: there is one. Raises OSError."""
+    None: there is one."""
     try:
         kernel = find_kernel(local_machine.cache_folder() / "kernels", None, progress)
     except (UserError, NumalabError) as error:

@@ -19,7 +19,7 @@ _PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+@,=-]+")
 
 @dataclass(frozen=True)
 class Prefix:
-    """The prefix of an installation. path: absolute and without links."""
+    """The prefix of an installation. path: absolute."""
 
     path: Path
 
@@ -34,7 +34,8 @@ class Prefix:
 
     @property
     def modules(self) -> Path:
-        """Holds a folder for each kind of modulefiles; from a common one Lmod would read both."""
+        """The folder that has one for each kind of modulefiles; from a common one Lmod would read
+        both."""
         return self.path / "share" / "modulefiles"
 
     def modulefile(self, kind: str, version: str) -> Path:
@@ -44,8 +45,7 @@ class Prefix:
 
     @property
     def mark(self) -> Path:
-        """The file that exists during an installation, and after one that did not come to its
-        end."""
+        """The file that marks an installation which is not complete."""
         return self.root / ".installing"
 
     @property
@@ -54,9 +54,9 @@ class Prefix:
 
 
 def chosen_prefix(path: Path, source_root: Path, version: str) -> Prefix:
-    """Return the prefix that a path names. Raises UserError where nothing can be installed there,
-    as far as can be told before anything is written, and OSError where it can't be examined.
-    source_root: of the copy that would be installed."""
+    """Return the prefix that a path names, resolved. Raises UserError where nothing can be
+    installed there, as far as can be told before anything is written. source_root: of the copy that
+    would be installed."""
     full = path.expanduser().absolute().resolve()
     source = source_root.resolve()
     prefix = Prefix(full)
@@ -112,8 +112,8 @@ def _check_unoccupied(prefix: Prefix, version: str) -> None:
 
 
 def is_readable_by_all(path: Path) -> bool:
-    """Tell by the modes whether every user of the machine can reach, read and execute a path, or
-    list a folder; False where that can't be found out."""
+    """Tell by the modes whether every user can reach a path, and read and execute it, or list it if
+    it is a folder; False where that can't be found out."""
     try:
         real = path.resolve(strict=True)
         wanted = stat.S_IROTH | stat.S_IXOTH

@@ -1,4 +1,4 @@
-"""Measure a machine's portrait, as explorations do: in rounds of fresh processes."""
+"""Measurements for a machine's portrait, in rounds of fresh processes."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _NO_MEMORY = (
 
 
 def is_virtual_machine(cpuinfo: str) -> bool | None:
-    """Tell from the text of /proc/cpuinfo whether this is a virtual machine.
-    By x86's flag of hypervisors; None where it lists no flags, as of other processors."""
+    """Tell from the text of /proc/cpuinfo whether this is a virtual machine, by x86's flag of
+    hypervisors; None where it has no line of flags."""
     for line in cpuinfo.splitlines():
         if line.startswith("flags"):
             return "hypervisor" in line.split()
@@ -48,8 +48,8 @@ def is_virtual_machine(cpuinfo: str) -> bool | None:
 
 
 def rounds_in(first_s: float) -> int:
-    """Return about how many rounds as long as the first fit into TARGET_S, the first included.
-    Not fewer than LEAST_ROUNDS, nor more than MOST_ROUNDS."""
+    """Return about how many rounds of first_s seconds fit into TARGET_S, but no fewer than
+    LEAST_ROUNDS and no more than MOST_ROUNDS."""
     return min(max(round(TARGET_S / first_s), LEAST_ROUNDS), MOST_ROUNDS)
 
 
@@ -60,8 +60,8 @@ def _run_rounds(
     taken: list[ProgramRun],
     progress: Callable[[str], None],
 ) -> None:
-    """Run the rounds, and append each run to `taken` when it ends. Raises as run_rounds.
-    rounds: None: as many as rounds_in gives for the first one's time."""
+    """Run the rounds, and append each run to `taken` when it ends. rounds: None or 0: as many as
+    rounds_in gives for the first one's time."""
     seed = random.SystemRandom().randrange(2**32)
     order = orders(len(plan.processes), rounds or MOST_ROUNDS, seed)
     began_s = time.monotonic()
@@ -82,10 +82,9 @@ def measure(
     lock.
 
     rounds: None: as many as about fit a minute, LEAST_ROUNDS at least. parts: None: all. After
-    Ctrl-C, or if a process runs out of memory, the portrait so far is returned, and says so. Raises
-    UserError where memory is short before any run ended, Interrupted (or KeyboardInterrupt, while
-    it builds) likewise, and NumalabError where the probe fails or can't be built.
-    """
+    Ctrl-C in the rounds, or if a process runs out of memory, the portrait so far is returned, and
+    says so. Raises UserError where memory is short before a run ended, and Interrupted where a run
+    was interrupted before one ended."""
     progress("building")
     build_explorations(installation, [installation.probe.name])
     node = describe_node(installation)
@@ -114,7 +113,7 @@ def measure(
 
 
 def _describe_probe(installation: Installation) -> Json:
-    """Return the sizes of pages and cpuid's values on TLBs. Raises as run_program."""
+    """Return the sizes of pages and cpuid's values on TLBs, as the probe describes them."""
     said = run_program(installation.probe, ["describe"], shell_variables.observer_environment())
     try:
         about: Json = json.loads(said)

@@ -1,4 +1,4 @@
-"""Plan what a portrait runs on a machine: PUs, NUMA nodes of memory, sizes. Pure functions.
+"""The plan of what a portrait runs on a machine: PUs, NUMA nodes of memory, sizes. Pure functions.
 `node` is the machine, as describe_node describes it."""
 
 from __future__ import annotations
@@ -47,10 +47,12 @@ class ProbeProcess:
     Attributes:
         threads_on, memory_on: NUMA nodes by Linux's numbers; -1 for streams, which may use several.
         pus: the PU of each thread.
-        size_bytes, pages: the size of the table or of each array, and its pages, SMALL or HUGE.
-        kind: the name of the core's kind; None where cores are alike, and for PAIR_STREAMS and
-            streams that are not ALONE.
-        placement: of streams: COMPACT, SPREAD, or ALONE for one thread on a core of a kind.
+        size_bytes: the size of the table or of each array.
+        pages: SMALL or HUGE.
+        kind: the name of the core's kind; None where kinds are not told apart, for pair_bandwidth,
+            and for streams that are not ALONE.
+        placement: of streams: COMPACT, SPREAD, or ALONE for one thread on a core of a kind; empty
+            for other parts.
     """
 
     part: Part
@@ -66,9 +68,9 @@ class ProbeProcess:
 
 @dataclass(frozen=True)
 class Plan:
-    """All processes of a round, and their largest sizes.
-    curve_pages: the pages of latency curves and pairs, SMALL or HUGE; array_bytes,
-    pair_array_bytes: of streams, and of pairs."""
+    """The processes of a round, and their largest sizes. curve_pages: the pages of latency curves
+    and pairs, SMALL or HUGE; table_bytes: of the largest table; array_bytes, pair_array_bytes: of
+    an array of streams, and of pairs."""
 
     processes: tuple[ProbeProcess, ...]
     curve_pages: str
@@ -81,7 +83,7 @@ class Plan:
 
 
 def kind_names(node: Json) -> Mapping[int, str]:
-    """Return the name of its core's kind by PU; empty where several kinds are not known of."""
+    """Return the name of its core's kind by PU; empty unless two kinds or more are known."""
     kinds = core_kinds(node) or ()
     if len(kinds) < 2:
         return {}
@@ -94,7 +96,8 @@ def kind_names(node: Json) -> Mapping[int, str]:
 
 
 def strongest(node: Json, pus: Sequence[int]) -> int:
-    """Return of some PUs the first on a core of the strongest kind."""
+    """Return of some PUs, one or more, the first of those whose core's kind core_kinds lists last;
+    the first of all where kinds are not known."""
     rank = {
         pu: number for number, kind in enumerate(core_kinds(node) or ()) for pu in kind.pus
     }  # fmt: skip
@@ -102,7 +105,8 @@ def strongest(node: Json, pus: Sequence[int]) -> int:
 
 
 def pu_of_each_kind(node: Json, topology: Topology) -> list[int]:
-    """Return a PU on a core of each kind, the strongest first; one PU where cores are alike."""
+    """Return a PU on a core of each kind, in the reverse of core_kinds' order; one PU where kinds
+    are not told apart."""
     cores = core_pus(topology)
     names = kind_names(node)
     kinds = core_kinds(node) or ()
@@ -113,8 +117,9 @@ def pu_of_each_kind(node: Json, topology: Topology) -> list[int]:
 
 
 def farthest(node: Json, numa_node: int) -> int | None:
-    """Return the farthest NUMA node with memory by the firmware's distances; None without another.
-    Where it gives no distances, the last one."""
+    """Return the NUMA node with memory that is the farthest by the firmware's distances, or the
+    last one where it gives none. The one that `nearest` returns is left out; None: there is no
+    other."""
     others = [number for number in memory_nodes(node) if number != nearest(node, numa_node)]
     distances = _distances_from(node, numa_node)
     if not distances:
@@ -123,7 +128,8 @@ def farthest(node: Json, numa_node: int) -> int | None:
 
 
 def nearest(node: Json, numa_node: int) -> int:
-    """Return the NUMA node itself, or if its memory is too small the nearest that has enough."""
+    """Return the NUMA node itself if it has memory (memory_nodes), or else the nearest one that
+    has."""
     numbers, distances = memory_nodes(node), _distances_from(node, numa_node)
     if numa_node in numbers:
         return numa_node
@@ -139,14 +145,14 @@ def _distances_from(node: Json, numa_node: int) -> dict[int, int]:
 
 
 def compact_pus(topology: Topology) -> list[int]:
-    """Return all PUs: the first of each core, NUMA node by NUMA node, then the others likewise."""
+    """Return all PUs: the first of each core, and then the others."""
     first = core_pus(topology)
     return [*first, *(pu.number for pu in topology.pus if pu.number not in set(first))]
 
 
 def spread_pus(topology: Topology) -> list[int]:
-    """Return all PUs: the first of each core, one of each NUMA node in turn, then the others.
-    Packages alternate."""
+    """Return PUs: first those that are the first of a core, one of each NUMA node in turn, then the
+    others likewise. NUMA nodes of different packages alternate."""
     package = {pu.numa_node: pu.package for pu in topology.pus}
     places: dict[int, int] = {}
     for numa_node in thread_nodes(topology):
@@ -166,8 +172,8 @@ def spread_pus(topology: Topology) -> list[int]:
 
 
 def thread_counts(topology: Topology) -> list[int]:
-    """Return the numbers of threads to measure, ascending.
-    These are powers of two, the cores of the first NUMA node, all cores, and all PUs."""
+    """Return the numbers of threads to measure, ascending: powers of two, the cores of the first
+    NUMA node, all cores, and all PUs."""
     pus, cores = len(topology.pus), len(core_pus(topology))
     wanted = {2**power for power in range(pus.bit_length())}
     of_node = len(core_pus(topology, thread_nodes(topology)[0]))
@@ -178,7 +184,7 @@ def thread_counts(topology: Topology) -> list[int]:
 
 
 def last_cache(node: Json) -> Json | None:
-    """Return the last level of caches with level, count and bytes_each; None without any."""
+    """Return the last entry of the node's caches; None without any."""
     return node["caches"][-1] if node["caches"] else None
 
 
@@ -191,8 +197,8 @@ def _power_of_two_to(size_bytes: int) -> int:
 
 
 def largest_table(node: Json, available_bytes: int) -> int:
-    """Return the bytes of the largest table with a link in every cache line, a power of two.
-    Raises UserError where memory is short."""
+    """Return the bytes of the largest table with a link in every cache line, a power of two. Raises
+    UserError where available_bytes are too few."""
     cache = last_cache(node)
     wanted = _power_of_two_from(TIMES_CACHES * cache["bytes_each"]) if cache else 0
     wanted = min(max(wanted, LEAST_LARGEST_TABLE), LARGEST_TABLE)
@@ -207,10 +213,9 @@ def largest_table(node: Json, available_bytes: int) -> int:
 
 
 def array_bytes(node: Json, threads: int, cores: int, room_bytes: int) -> int:
-    """Return the bytes of each of three arrays, whole MiB.
-    They are 64 MiB, or four times the last-level caches that `threads` can reach if that is more;
-    but no more than `cores` get through in time, nor than a sixteenth of the memory, room_bytes,
-    unless that is less than 1 MiB."""
+    """Return the bytes of each of three arrays, whole MiB and 1 MiB or more. They are LEAST_ARRAY,
+    or TIMES_CACHES the last-level caches that `threads` can reach if that is more, but no more than
+    `cores` get through in time, nor than room_bytes / ARRAY_SHARE."""
     cache = last_cache(node)
     reached = cache["bytes_each"] * min(cache["count"], threads) if cache else 0
     most = max(2 * LEAST_ARRAY, ARRAY_PER_CORE * cores)
@@ -232,9 +237,8 @@ def sizes_to(smallest: int, largest: int) -> list[int]:
 def _chased(
     part: Part, pu: int, places: tuple[int, int], table: tuple[int, str, str], kind: str | None
 ) -> ProbeProcess:
-    """Return a process that follows a table's chain on one PU.
-    places: the NUMA nodes of thread and memory; table: its bytes, its pages, and "all" or "one" for
-    a link in every line or page."""
+    """Return a process that follows a table's chain on one PU. places: the NUMA nodes of thread and
+    memory; table: its bytes, its pages, and "all" or "one" for a link in every line or page."""
     size_bytes, pages, lines = table
     threads_on, memory_on = places
     key: dict[str, int | str] = {
@@ -263,7 +267,8 @@ def _streamed(
 
 
 def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterator[ProbeProcess]:
-    """Yield latency curves: of near memory from a core of each kind, of far from the strongest."""
+    """Yield processes of latency curves: with near memory on a PU of each kind of core, with far
+    memory, if there is some, on the first of these."""
     names = kind_names(node)
     for number, pu in enumerate(pu_of_each_kind(node, topology)):
         own = topology.numa_node[pu]
@@ -277,7 +282,7 @@ def _curves(node: Json, topology: Topology, largest: int, pages: str) -> Iterato
 def _pairs(
     node: Json, topology: Topology, largest: int, pages: str, pair_bytes: int
 ) -> Iterator[ProbeProcess]:
-    """Yield latency and bandwidth of each NUMA node with PUs to each with memory."""
+    """Yield processes of latency and bandwidth of each NUMA node with PUs to each with memory."""
     names = kind_names(node)
     for threads_on in thread_nodes(topology):
         pus = core_pus(topology, threads_on)
@@ -292,7 +297,7 @@ def _pairs(
 
 
 def _streams(node: Json, topology: Topology, room_bytes: int) -> Iterator[ProbeProcess]:
-    """Yield streams over threads: compact, and spread if several NUMA nodes have PUs.
+    """Yield processes of streams over threads: compact, and spread if several NUMA nodes have PUs.
     Then one thread on a core of each kind, where there are several."""
     compact, spread = compact_pus(topology), spread_pus(topology)
     cores = len(core_pus(topology))
@@ -323,8 +328,8 @@ def _tlb(
 
 
 def portrait_plan(node: Json, available_bytes: int) -> Plan:
-    """Return what a portrait runs on a machine. available_bytes: its free memory.
-    Raises UserError where that is too small."""
+    """Return what a portrait runs on a machine. available_bytes: its free memory. Raises UserError
+    where that is too small."""
     topology = topology_of_node(node)
     has_huge = node["huge_page_mode"] not in (None, "never")
     pages = HUGE if has_huge else SMALL

@@ -1,8 +1,7 @@
 """A machine's portrait as values, and as the file node.json.
 
-node.json has a version (`schema`). Each measured value is a list with one number of each process,
-and the interval that is computed from them. README.md in this folder lists the keys.
-"""
+node.json has a version (`schema`). A measured value has one number of each process, and the
+interval that is computed from them. README.md in this folder lists the keys."""
 
 from __future__ import annotations
 
@@ -49,9 +48,8 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Latency over the size of a table with a link in every cache line.
-    threads_on, memory_on: NUMA nodes; kind: the name of the core's kind, None where cores are
-    alike."""
+    """Latency over the size of a table with a link in every cache line. threads_on, memory_on: NUMA
+    nodes; kind: the name of the core's kind, None where cores are alike."""
 
     pu: int
     threads_on: int
@@ -62,9 +60,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class Pair:
-    """Threads on one NUMA node, one per core, and memory on another or the same.
-    latency_ns: of one thread in the largest table, None where no run counts; gb_s: 10^9 bytes per
-    second of all with write-allocate by kernel, empty where no run counts."""
+    """Threads on one NUMA node, and memory on another or the same. latency_ns: of one thread in the
+    largest table, None where no run counts; gb_s: 10^9 bytes per second of one thread per core
+    together, with write-allocate, by kernel, empty where no run counts."""
 
     threads_on: int
     memory_on: int
@@ -99,12 +97,12 @@ class TlbCurve:
 
 @dataclass(frozen=True)
 class Portrait:
-    """All that was measured of a machine; README.md lists the fields.
+    """What was measured of a machine; README.md lists the fields.
 
     Attributes:
         about: sizes of pages, and cpuid's values on TLBs.
         build: compiler, flags and OpenMP runtime of common/probe.
-        is_virtual_machine: None where the processor does not report it.
+        is_virtual_machine: None: not known.
         curve_pages: the pages of curves and latencies of pairs, small or huge.
         not_measured: sentences on what could not be measured, or may not be what it seems.
     """
@@ -148,8 +146,8 @@ def _json_value(value: Any) -> Any:
 
 
 def read_portrait(data: Json) -> Portrait:
-    """Return the portrait that Portrait.json_data() made.
-    Raises NumalabError for another kind or version of data, or data of another form."""
+    """Return the portrait of which data is the JSON. Raises NumalabError for data of another kind,
+    version or form."""
     try:
         if data["kind"] != KIND or data["schema"] != SCHEMA:
             raise NumalabError(

@@ -111,7 +111,8 @@ def _check_words(check: CacheCheck) -> str:
 
 
 def cache_lines(portrait: Portrait) -> list[str]:
-    """Return lines that compare hwloc's cache sizes with the steps of each local curve."""
+    """Return lines that compare hwloc's cache sizes with the steps of each local curve; the sizes
+    are taken to be those of the kind of core of the node's first PU."""
     lines = []
     local = [curve for curve in portrait.curves if curve.threads_on == curve.memory_on]
     told_of = kind_names(portrait.node).get(portrait.node["pu_list"][0]["pu"])
@@ -150,9 +151,9 @@ def _curve_on(portrait: Portrait, pages: str) -> TlbCurve | None:
 
 
 def parting(small: Sequence[Point], huge: Sequence[Point]) -> int | None:
-    """Return the size in bytes from which on latency is higher on small pages than on huge ones.
-    None where that is not so at the largest size, by more than processes differ. small, huge:
-    points by ascending size."""
+    """Return the size in bytes from which on latency is higher on small pages than on huge ones, by
+    intervals that are apart; None where that is not so at the largest size. small, huge: points by
+    ascending size."""
     by_size = {point.table_bytes: point.ns.interval for point in huge}
     found = None
     for point in reversed(small):
@@ -222,7 +223,8 @@ def value_words(measured: Measured | None) -> str:
 
 
 def widest_words(values: Sequence[Measured]) -> str:
-    """Return in a sentence how far the widest interval reaches from its median; empty for none."""
+    """Return in a sentence how far an interval reaches from its median at most, as a share of it;
+    empty without values."""
     if not values:
         return ""
     halves = [

@@ -1,4 +1,4 @@
-"""Print a portrait in a terminal: tables and plots of 80 columns."""
+"""A portrait for a terminal: tables and plots."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _latency_table(columns: Sequence[tuple[str, Sequence[Point]]]) -> Table:
 
 
 def _picture(portrait: Portrait) -> list[str]:
-    """Return the plot of the first three curves, with hwloc's caches below."""
+    """Return the plot of the first curves, at most as many as MARKS, with hwloc's caches below."""
     curves = portrait.curves[: len(MARKS)]
     sizes = sorted({point.table_bytes for curve in curves for point in curve.points})
     place = {size: number for number, size in enumerate(sizes)}
@@ -117,7 +117,7 @@ def _picture(portrait: Portrait) -> list[str]:
 
 
 def show_pairs(portrait: Portrait, console: Console) -> None:
-    """Print the matrices of NUMA nodes alone, as ./numalab explore 05 does."""
+    """Print the matrices of NUMA nodes."""
     from rich.text import Text
 
     console.print()
@@ -161,7 +161,8 @@ def _matrix_tables(portrait: Portrait, value: Callable[[Pair], Measured | None])
 
 
 def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
-    """Yield a table of rates for each placement, with the line above it."""
+    """Yield a table of rates for each placement that was measured, COMPACT or SPREAD, with the line
+    above it."""
     how = {
         COMPACT: "n threads, compact: they fill a NUMA node before the next.",
         SPREAD: "n threads, spread: in turn on all NUMA nodes.",
@@ -182,7 +183,7 @@ def _stream_tables(portrait: Portrait) -> Iterator[tuple[str, Table]]:
 
 
 def _alone(portrait: Portrait) -> Iterator[str]:
-    """Yield a sentence on one thread on a core of each kind."""
+    """Yield a sentence on one thread for each kind of core that was measured so."""
     rates = [one for one in portrait.streams if one.placement == ALONE]
     for kind in dict.fromkeys(one.kind for one in rates):
         found = [f"{one.kernel} {value_words(one.gb_s)}" for one in rates if one.kind == kind]
@@ -190,7 +191,8 @@ def _alone(portrait: Portrait) -> Iterator[str]:
 
 
 def stream_counts(rates: Sequence[StreamRate]) -> str:
-    """Return in words which part of the bytes STREAM counts for each kernel."""
+    """Return in words which part of the bytes STREAM counts for each kernel, rounded to a fraction
+    with a denominator of 9 at most."""
     shares = {one.kernel: Fraction(one.stream_share).limit_denominator(9) for one in rates}
     return listed([f"{share} of it for {kernel}" for kernel, share in shares.items()])
 

@@ -1,4 +1,4 @@
-"""Make a portrait from runs of common/probe. Pure functions."""
+"""A portrait, made from runs of common/probe. Pure functions."""
 
 from __future__ import annotations
 
@@ -40,23 +40,21 @@ class Rise:
     rise: float
 
     def fits(self, cache_bytes: int) -> bool:
-        """Tell whether the step may be at the end of a cache.
-        A table that just fits next to the cache's other content may be half as large as the
-        cache."""
+        """Tell whether the step may be at the end of a cache. A table that just fits next to the
+        cache's other content may be half as large as the cache."""
         return self.lower_bytes / 2 <= cache_bytes <= self.upper_bytes
 
 
 def _is_apart(lower: Point, upper: Point) -> bool:
-    """Tell whether the second latency is higher than the first, by more than those of processes
-    differ."""
+    """Tell whether the second point's interval is above the first's."""
     return lower.ns.interval.high < upper.ns.interval.low
 
 
 def rises_of(points: Sequence[Point]) -> list[Rise]:
-    """Return the steps of a curve, from points by ascending size.
-    A step is a rise by a quarter or more, and by more than processes differ, that is larger than
-    the one before and no smaller than the one after it. Only the curve is used, so that hwloc's
-    sizes can be compared with it."""
+    """Return the steps of a curve, from points by ascending size. A step is a rise from one size to
+    the next, by LEAST_RISE or more and with intervals apart, that is larger than the one before and
+    no smaller than the one after it. hwloc's sizes are not used, so that they can be compared with
+    it."""
     rises = [
         upper.ns.median / lower.ns.median if _is_apart(lower, upper) else 1.0
         for lower, upper in pairwise(points)
@@ -72,9 +70,8 @@ def rises_of(points: Sequence[Point]) -> list[Rise]:
 
 @dataclass(frozen=True)
 class CacheCheck:
-    """A cache's size by hwloc, and what a curve shows of it.
-    step: the one that fits best, None: none fits; is_shown: whether the tables are large enough to
-    show it."""
+    """A cache's size by hwloc, and what a curve shows of it. step: the one that fits best, None:
+    none fits; is_shown: whether the largest table is NOT_SHOWN_FROM times as large or more."""
 
     level: str
     cache_bytes: int
@@ -83,7 +80,7 @@ class CacheCheck:
 
 
 def cache_checks(node: Json, curve: Curve) -> tuple[list[CacheCheck], list[Rise]]:
-    """Return a check of each level of data caches, and the steps that no cache explains."""
+    """Return a check for each entry of the node's caches, and the steps that are left."""
     left = rises_of(curve.points)
     largest = curve.points[-1].table_bytes if curve.points else 0
     checks = []
@@ -109,9 +106,8 @@ LEAST_SHARE = 0.98  # of the bytes on the requested NUMA node, and on huge pages
 
 @dataclass(frozen=True)
 class Occasion:
-    """Where and how a portrait was measured.
-    Fields but ended_by are those of Portrait, of which version is kit_version and probe_description
-    is about."""
+    """Where and how a portrait was measured. Fields are as those of Portrait; version is its
+    kit_version, and probe_description its about."""
 
     made_at: str
     version: str
@@ -124,9 +120,9 @@ class Occasion:
 
 
 def refusal(process: ProbeProcess, record: Json, numa_nodes: int) -> str | None:
-    """Return why a run does not count, as a clause; None where it counts.
-    It does not if threads or pages were not where they should be, or pages are not huge; numbers of
-    threads and sizes were checked as it was read. numa_nodes: the number of those with memory."""
+    """Return why a run does not count, as a clause; None where it counts. It does not if threads
+    were on other PUs, or if less than LEAST_SHARE of the bytes was on the NUMA node or the huge
+    pages that were asked for. numa_nodes: the number of those with memory."""
     if record["thread_pus"] != list(process.pus):
         return "threads ran on other PUs than they were bound to"
     share = record["memory_node_share"]
@@ -144,7 +140,7 @@ def refusal(process: ProbeProcess, record: Json, numa_nodes: int) -> str | None:
 
 
 class _Taken:
-    """The runs of a plan that count, and the number of others by the reason."""
+    """The runs of a plan that count, and the number of others by the reason (refused)."""
 
     def __init__(self, plan: Plan, runs: Sequence[ProgramRun], numa_nodes: int) -> None:
         self._plan = plan
@@ -158,7 +154,7 @@ class _Taken:
                 self.refused[why] += 1
 
     def runs_of(self, part: Part) -> Iterator[tuple[ProbeProcess, list[ProgramRun]]]:
-        """Yield each process of a part that has runs, in the plan's order, with these."""
+        """Yield the processes of a part that have runs, in the plan's order, each with these."""
         for place, process in enumerate(self._plan.processes):
             if process.part == part and place in self._by_place:
                 yield process, self._by_place[place]

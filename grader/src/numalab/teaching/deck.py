@@ -1,9 +1,8 @@
-"""Reading a deck of slides, slide by slide. Pure functions.
+"""A deck of slides, read slide by slide. Pure functions.
 
-A deck is Marp's Markdown: slides between lines `---`, directives and speaker notes in HTML
-comments. A note begins with the minutes that the slide takes: `2 min. Say that ...`, or
-`2 min. Core. Say that ...` where the slide belongs to the short lecture, too.
-"""
+A deck is Marp's Markdown: slides between horizontal rules (`---`), directives and speaker notes in
+HTML comments. A note may begin with the minutes that the slide takes: `2 min. Say that ...`, or `2
+min. Core. Say that ...` where the slide belongs to the short lecture, too."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ class Slide:
     Attributes:
         number: counted from 1.
         text: its Markdown, without comments.
-        notes: its speaker notes.
+        notes: its comments but for directives.
     """
 
     number: int
@@ -39,19 +38,19 @@ class Slide:
 
     @cached_property
     def title(self) -> str:
-        """The first heading of level 1 or 2; empty where the slide has none."""
+        """The text of the first line that begins with `# ` or `## `; empty where there is none."""
         heading = re.search(r"^#{1,2} (.+)$", self.text, re.MULTILINE)
         return heading[1] if heading else ""
 
     @property
     def minutes(self) -> int | None:
-        """The minutes that the slide takes; None where its notes do not begin with them."""
+        """The minutes at the beginning of the slide's notes; None where they begin otherwise."""
         found = _MINUTES.match(self.notes)
         return int(found["minutes"]) if found else None
 
     @property
     def is_core(self) -> bool:
-        """Whether the short lecture has the slide, too, by its notes."""
+        """Whether the slide's notes begin with minutes and the word Core."""
         found = _MINUTES.match(self.notes)
         return found is not None and found["core"] is not None
 
@@ -81,18 +80,18 @@ class Deck:
 
     @property
     def short(self) -> tuple[Slide, ...]:
-        """The slides of the short lecture: those of its core, the first and the last one."""
+        """The slides of the short lecture: the first, those of the core, and the last."""
         return tuple(s for s in self.slides if s.is_core or s in (self.slides[0], self.slides[-1]))
 
 
 def minutes_of(slides: tuple[Slide, ...]) -> int:
-    """Return the minutes that slides take together; one that does not say counts as 0."""
+    """Return the minutes that slides take together; one that names no minutes counts as 0."""
     return sum(slide.minutes or 0 for slide in slides)
 
 
 def parse_deck(name: str, text: str) -> Deck:
-    """Read a deck's text. name: the file's without .md. Raises UserError where there is no front
-    matter."""
+    """Return the deck that a text describes. name: the file's without .md. Raises UserError for a
+    text without front matter."""
     front = _FRONT_MATTER.match(text)
     if front is None:
         raise UserError(f"{name}.md: the first lines have to be settings between two lines ---")

@@ -1,6 +1,6 @@
 """Exam questions on a lab, with their answers: those of its notebook, code with a mistake in it,
-and sentences of reports with their possible causes. The mistakes are drawn by a seed, so that each
-term has an exam of its own, and instructors can make it again."""
+and sentences of reports with their possible causes. Code and sentences are drawn by a seed, so that
+each term can have an exam of its own, and instructors can make it again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ExamQuestion:
     Attributes:
         text: the question, in Markdown.
         correct_choice: the index of the correct one of `choices`.
-        answer: the reasons for it; of a notebook's question a sentence on each choice.
+        answer: what explains the correct choice.
     """
 
     text: str
@@ -44,7 +44,7 @@ class ExamQuestion:
 
     @property
     def lettered(self) -> list[tuple[str, str]]:
-        """The choices, each with its letter."""
+        """The choices, at most eight, each with its letter."""
         return list(zip(_LETTERS, self.choices, strict=False))
 
 
@@ -52,18 +52,18 @@ Group = tuple[str, str]
 
 
 def group_of(mistake: KnownMistake, language: str) -> Group:
-    """Return what a report shows of a mistake: the criterion that fails first, and words of its
-    sentence. Mistakes of one group can't be told apart by it."""
+    """Return the criterion that a mistake fails first, and words of the report on it in a
+    language."""
     return mistake.first, mistake.says_in(language)
 
 
 def names(criteria: Iterable[str]) -> str:
-    """Return names of criteria as Markdown, joined in words."""
+    """Return names of criteria in Markdown, joined to a list in words."""
     return listed([f"`{name}`" for name in criteria])
 
 
 def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
-    """Return the questions of a lab's notebook as exam questions."""
+    """Return the questions of a notebook as exam questions."""
     return [
         ExamQuestion(
             question.text,
@@ -76,8 +76,9 @@ def quiz_questions(questions: Iterable[AnsweredQuestion]) -> list[ExamQuestion]:
 
 
 def code_of(installation: Installation, lab: Lab, language: Language, mistake: KnownMistake) -> str:
-    """Return the code with a mistake as a listing in Markdown; empty: there is none, it is too long
-    for an exam, not in UTF-8 or not in that language. Raises OSError where a file can't be read."""
+    """Return the code with a mistake as a listing in Markdown. It is empty where the mistake is not
+    in that language, its code is not in UTF-8, or there are no lines or more than MOST_LINES to
+    show."""
     try:
         if mistake.folder is not None:
             lines = _file_lines(mistake.folder)
@@ -95,7 +96,7 @@ def code_of(installation: Installation, lab: Lab, language: Language, mistake: K
 
 
 def _file_lines(folder: Path) -> list[str]:
-    """Return all lines of a folder's files without comments, below the name of each."""
+    """Return the lines of a folder's files without comments, below the name of each."""
     shown = []
     for path in sorted(folder.iterdir()):
         lines = strip_comments(path.read_text("utf-8"), path.suffix)
@@ -123,8 +124,9 @@ def _drawn(
 def _others(
     draw: random.Random, mistake: KnownMistake, known: Sequence[KnownMistake], language: str
 ) -> list[KnownMistake]:
-    """Draw other mistakes as wrong choices, CHOICES - 1 at most: no two of one group, and all in
-    kernels or all in files, as the mistake is; those in the same file come first."""
+    """Draw other mistakes in a language as wrong choices, CHOICES - 1 at most and no two of one
+    group. For a mistake in files they are mistakes in files, those in a file of its own first; for
+    one in a kernel, mistakes in kernels."""
     groups = {group_of(mistake, language)}
     others = []
     shuffled = draw.sample(list(known), len(known))
@@ -156,8 +158,8 @@ def code_questions(
     known: Sequence[KnownMistake],
     seed: str,
 ) -> list[ExamQuestion]:
-    """Return questions for what is wrong in a listing; of mistakes for which there are too few
-    others, none. known: the lab's mistakes. Raises OSError where a file can't be read."""
+    """Return at most CODE_QUESTIONS questions for what is wrong in a listing; a mistake for which
+    there are too few wrong choices gives none. known: the lab's mistakes."""
     draw = random.Random(f"code {lab.name} {language} {seed}")
     code = {mistake.name: code_of(installation, lab, language, mistake) for mistake in known}
     able = [mistake for mistake in known if code[mistake.name]]
@@ -183,8 +185,9 @@ def code_questions(
 def report_questions(
     lab: Lab, language: Language, known: Sequence[KnownMistake], seed: str
 ) -> list[ExamQuestion]:
-    """Return questions for the mistake that explains a sentence of a report; of mistakes for which
-    there are too few others, none. known: the lab's mistakes."""
+    """Return at most REPORT_QUESTIONS questions for the mistake that explains a sentence of a
+    report; a mistake for which there are too few wrong choices gives none. known: the lab's
+    mistakes."""
     draw = random.Random(f"report {lab.name} {language} {seed}")
     able = [
         mistake
@@ -213,7 +216,7 @@ def report_questions(
 
 
 def path_of(mistake: KnownMistake, language: Language, installation: Installation) -> Path:
-    """Return the path of a mistake's file or folder as messages show it; of the file of another
+    """Return the path of a mistake's folder or file as messages show it; of its file in another
     language where it has none in this."""
     if mistake.folder is not None:
         return installation.shown(mistake.folder)

@@ -1,5 +1,4 @@
-"""Reading a lab's handout: what is to be learnt, the steps, and the questions at its end. Pure
-functions."""
+"""The parts of a lab's handout: goals, steps, and the questions at its end. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ class Handout:
     Attributes:
         goals, needs, effect: what students will be able to do, what they need, and the effect to
             expect; empty where the handout does not say.
-        steps: those of "What to do", in order.
-        questions: those to take along, in order.
+        steps: the entries below "What to do", in order.
+        questions: the entries below "Questions to take along", in order.
     """
 
     goals: str
@@ -35,13 +34,12 @@ class Handout:
 
 
 def _joined(text: str) -> str:
-    """Return a paragraph as one line."""
     return " ".join(text.split())
 
 
 def _front(text: str, words: str) -> str:
-    """Return the paragraph that begins with these words in italics, without them and with a capital
-    first letter; empty where there is none."""
+    """Return the text after a line's first words in italics, up to the next blank line, on one line
+    and with a capital first letter; empty where no line begins with them."""
     found = re.search(
         rf"^\*{re.escape(words)}:?\* +(.+?)(?:\n\n|\Z)", text, re.MULTILINE | re.DOTALL
     )
@@ -63,8 +61,8 @@ def section(text: str, title: str) -> str:
 
 
 def _entries(text: str, mark: re.Pattern[str]) -> tuple[str, ...]:
-    """Return the entries of a list, each with its indented listings; a line that is not indented
-    ends an entry. mark: what an entry begins with."""
+    """Return the entries of a list, each with the blank lines and the lines that begin with a blank
+    that follow it. mark: what an entry begins with."""
     entries = []
     starts = [found.end() for found in mark.finditer(text)]
     for start, end in pairwise([*starts, len(text)]):
@@ -78,8 +76,8 @@ def _entries(text: str, mark: re.Pattern[str]) -> tuple[str, ...]:
 
 
 def read_handout(text: str, name: str) -> Handout:
-    """Return the parts of a handout. name: the file, for messages. Raises NumalabError where it has
-    no steps."""
+    """Return the parts of a handout. name: the file, for messages. Raises NumalabError for a text
+    without steps."""
     handout = Handout(
         _front(text, "You will be able to"),
         _front(text, "Needs"),
@@ -93,8 +91,8 @@ def read_handout(text: str, name: str) -> Handout:
 
 
 def step_in_short(step: str) -> str:
-    """Return the first paragraph of a step; where it ends with a colon, with the first command of
-    the listing below it."""
+    """Return the first paragraph of a step on one line; where it ends with a colon, with the first
+    line of the first listing below it, without a comment after two blanks."""
     paragraph, *more = step.split("\n\n")
     told = _joined(paragraph)
     listing = re.search(r"```\w*\n\s*(.+?)(?: {2,}.*)?\n", "\n\n".join(more)) if more else None

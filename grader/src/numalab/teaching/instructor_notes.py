@@ -1,6 +1,5 @@
-"""An instructor's notes on a lab, as one text in Markdown: a lesson plan, the mistakes of students
-and what numalab reports of them, hints, answers, and exam questions. It is made from the files of
-the lab, its solution and its deck."""
+"""An instructor's notes on a lab, as one text in Markdown: a lesson plan, known mistakes, hints,
+answers, and exam questions."""
 
 from __future__ import annotations
 
@@ -32,9 +31,9 @@ class Material:
     """What the notes on a lab are made from.
 
     Attributes:
-        answers: those in the solution's text, in Markdown; empty: it has none.
-        prompt: what students explain in three sentences; empty where no notebook asks.
-        deck: the lecture's slides; None where there is no lecture.
+        answers: the answers in the text of the solution, in Markdown; empty: it has none.
+        prompt: what students are to explain; empty: no notebook asks it.
+        deck: the lecture's slides; None: there is no lecture.
         paths: the mistakes' files or folders, by the mistake's name.
         published: published figures, by the prediction's name.
         quiz: the notebook's questions, by name.
@@ -63,8 +62,8 @@ def _text(path: Path) -> str:
 
 
 def gather(installation: Installation, lab: Lab, language: Language, seed: str) -> Material:
-    """Read what the notes on a lab are made from. Raises NumalabError where a file of numalab's
-    is missing or wrong, and UserError where a notebook can't be read or a deck has no settings."""
+    """Read what the notes on a lab are made from. Raises UserError for a deck without front
+    matter."""
     readme = installation.lab_folder(lab.name) / "README.md"
     slides = installation.root / "slides" / f"{lab.name}.md"
     notebook = given_notebook(installation, lab.name)
@@ -208,7 +207,7 @@ def _mistakes(material: Material) -> Iterator[str]:
 
 
 def _show(material: Material) -> str:
-    """Return the commands that grade a mistake."""
+    """Return a listing of the commands that grade a mistake."""
     lab, language = material.lab, material.language
     able = (w for w in material.mistakes if w.folder is None and language in w.kernels)
     mistake = next(able, material.mistakes[0])
@@ -238,8 +237,7 @@ def _criterion_mistakes(
 
 
 def _report_words(mistake: KnownMistake, language: str) -> str:
-    """Return in a sentence what the report says of a mistake: its words, what the cause means, or
-    both."""
+    """Return a sentence with the report's words on a mistake, what the cause means, or both."""
     says_nothing = mistake.cause in (None, "missed")  # the sentence has the figure, then
     means = "" if mistake.cause is None else CAUSES[mistake.cause].means
     says = mistake.says_in(language).strip()
@@ -249,7 +247,7 @@ def _report_words(mistake: KnownMistake, language: str) -> str:
 
 
 def _facts(material: Material, mistake: KnownMistake) -> str:
-    """Return sentences on a mistake: what else fails, in which languages it exists, its file."""
+    """Return sentences on a mistake, followed by the name of its file."""
     told = []
     correctness = {c.name for c in material.lab.criteria if c.kind == "correctness"}
     more = [name for name in mistake.fails if name != mistake.first]

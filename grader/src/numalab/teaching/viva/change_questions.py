@@ -43,8 +43,7 @@ class _Change:
 
     @property
     def has_moved(self) -> bool:
-        """Whether the value of evidence has changed by MOVED or more on the same machine. Times are
-        not compared between days."""
+        """Whether the value of evidence has changed by MOVED or more on the same machine."""
         both = (self.earlier.value, self.later.value)
         if (
             None in both
@@ -57,7 +56,8 @@ class _Change:
 
 
 def _changes(earlier: Stage, later: Stage) -> list[_Change]:
-    """Return the criteria that have changed between two attempts, the most telling first."""
+    """Return the criteria that were cured, broken or moved between two attempts, the most telling
+    first."""
     found = []
     for name in later.verdict.statuses:
         old, new = earlier.shown(name), later.shown(name)
@@ -82,8 +82,8 @@ def _changes(earlier: Stage, later: Stage) -> list[_Change]:
 
 
 def _touch_words(earlier: Stage, later: Stage, name: str) -> tuple[str, str] | None:
-    """Return what the touch maps of two attempts show of the array that has changed most, as two
-    clauses; None where none has changed by more than MOVED. name: the criterion's."""
+    """Return two clauses on what the touch maps of two attempts show of the array that has changed
+    most; None where none has changed by more than MOVED. name: the criterion's."""
     old, new = earlier.touched.get(name, {}), later.touched.get(name, {})
     most, said = MOVED, None
     for array in old:
@@ -113,8 +113,7 @@ def _step_words(earlier: Stage, later: Stage, change: _Change) -> str:
 
 
 def _others(changes: list[_Change]) -> Iterator[str]:
-    """Yield a sentence on the other criteria that pass since the later attempt, and one on those
-    that fail since then."""
+    """Yield a sentence on the cured criteria after the first change, and one on the broken ones."""
     for told, chosen in (
         ("Passes since then, too", [one for one in changes[1:] if one.is_cured]),
         ("Fails since then", [one for one in changes[1:] if one.is_broken]),
@@ -146,8 +145,9 @@ def _question(
 
 
 def change_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question for each two successive attempts between which files and criteria changed.
-    Those whose cured criteria have most points come first, of equal ones the later attempts."""
+    """Return a question for each two successive attempts between which criteria changed and lines
+    other than comments differ. Those whose cured criteria have most points come first, of equal
+    ones the later attempts."""
     found = []
     for earlier, later in pairwise(story.stages):
         changes = _changes(earlier, later)

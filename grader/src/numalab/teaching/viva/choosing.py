@@ -1,5 +1,5 @@
-"""The choice of an oral exam's questions from all that a student's attempts give: of different
-kinds, labs and criteria, and the same ones for the same attempts. Pure functions."""
+"""The choice of an oral exam's questions from those that a student's attempts give. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from numalab.teaching.viva.time_questions import time_questions
 
 
 def subject_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return the questions of a lab's notebook without their choices, in an order that is drawn.
-    They fill up for attempts that give too few, such as one file that can't be built."""
+    """Return the questions of a lab's notebook without their choices, in an order that is drawn."""
     return [
         VivaQuestion(
             subject=question.name,
@@ -57,8 +56,8 @@ FILLS_UP: Kind = "subject"
 def all_questions(
     stories: Sequence[LabStory], seed: Seed
 ) -> dict[Kind, list[Sequence[LabQuestion]]]:
-    """Return the questions by kind; for each kind a list per lab that has some, in an order that
-    the student's seed draws."""
+    """Return the questions by kind: for each kind a list per lab that has some, in an order that
+    the seed draws."""
     found: dict[Kind, list[Sequence[LabQuestion]]] = {}
     for kind in KINDS:
         draw = f"numalab viva {seed.number}: {kind}"
@@ -73,9 +72,9 @@ def _lab_questions(kind: Kind, story: LabStory, draw: str) -> list[LabQuestion]:
 
 
 def choose(stories: Sequence[LabStory], seed: Seed, number: int) -> list[LabQuestion]:
-    """Return `number` questions, or all that there are. One of each kind comes first, if possible
-    on criteria and labs that have no question yet, then further ones on criteria with the fewest.
-    Questions of the labs' notebooks fill up what is missing."""
+    """Return `number` questions, or as many as there are. One of each kind but FILLS_UP comes
+    first, if possible on criteria and labs that have no question yet, then further ones on criteria
+    with the fewest. Those of FILLS_UP come last."""
     found = all_questions(stories, seed)
     of_labs = [questions for labs in found.values() for questions in labs]
     left = [(place, one) for questions in of_labs for place, one in enumerate(questions)]

@@ -1,5 +1,4 @@
-"""Gathering a student's stories from a course's folder: the hand-ins, their results, and what
-questions need of the kept records."""
+"""A student's stories, gathered from a course's folder."""
 
 from __future__ import annotations
 
@@ -60,7 +59,8 @@ class Known:
 
 
 def _text(path: Path) -> str | None:
-    """Return a file's text, made safe to show; None where it can't be read, or is no text."""
+    """Return a file's text, made safe to show; None where it is missing or no plain text in
+    UTF-8."""
     try:
         return visible_lines(read_plain_text(path, FILE_BYTES, follow_links=False))
     except (FileNotFoundError, NotPlain, UnicodeDecodeError):
@@ -69,13 +69,14 @@ def _text(path: Path) -> str | None:
 
 def handed_files(folder: Path, lab: Lab, language: str) -> dict[str, str]:
     """Return the texts of the files in a folder that are handed in for a lab in a language, by
-    name. Files that can't be read or are no text are left out."""
+    name, without those that are missing or no plain text in UTF-8."""
     found = ((name, _text(folder / name)) for name in file_names(lab, language))
     return {name: text for name, text in found if text is not None}
 
 
 def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
-    """Return files without comments and blanks, in kernels with numbers for names."""
+    """Return a kernel's tokens (tokens_of), and the words of other files without comments, by
+    file."""
     kernel = KERNEL_FILES[language]
     return {
         name: tokens_of(text, language)
@@ -86,8 +87,8 @@ def _bare(files: Files, language: str) -> dict[str, tuple[str, ...]]:
 
 
 def _given(installation: Installation, lab: Lab, language: str, seed: Seed) -> tuple[Files, Files]:
-    """Return the files of the handout and of the solution; of a variant those that the student's
-    seed draws. Raises NumalabError."""
+    """Return the files of the handout and of the solution; of a variant those that the seed
+    draws."""
     if not lab.is_variant:
         handout = handed_files(installation.lab_folder(lab.name), lab, language)
         return handout, handed_files(installation.solution_folder(lab.name), lab, language)
@@ -108,8 +109,9 @@ def known_texts(
     seed: Seed,
     mistakes: Sequence[KnownMistake],
 ) -> Iterator[Known]:
-    """Yield numalab's own texts for a lab, the likeliest first. Raises NumalabError where a
-    variant can't be drawn."""
+    """Yield numalab's own texts for a lab: the handout, the solution, and for each mistake with
+    files in the language the solution with these in the place of its own. Of a variant the first
+    two are those that the seed draws."""
     handout, solution = (
         _bare(files, language) for files in _given(installation, lab, language, seed)
     )
@@ -127,7 +129,8 @@ def known_texts(
 
 
 def same_as(files: Files, language: str, known: Sequence[Known]) -> str:
-    """Return in words which of numalab's texts files are the same as; empty: none."""
+    """Return in words the first of the known texts that files are the same as but for what _bare
+    drops; empty: there is none."""
     own = _bare(files, language)
     return next((one.words for one in known if one.files == own), "")
 
@@ -136,8 +139,8 @@ def same_as(files: Files, language: str, known: Sequence[Known]) -> str:
 
 
 def _touched(evidence: Evidence) -> dict[str, Touched]:
-    """Return what the tracing that is judged worst shows, by array; empty: there is none. Raises
-    NumalabError where records contradict each other."""
+    """Return what the touch map of the evidence shows (shown_trace), by array; empty: there is
+    none."""
     seen = shown_trace(evidence)
     if seen is None:
         return {}
@@ -156,7 +159,7 @@ def _touched(evidence: Evidence) -> dict[str, Touched]:
 
 
 def _touched_by_criterion(lab: Lab, evidence: Evidence) -> dict[str, dict[str, Touched]]:
-    """Return what tracings show, by criterion and array. Raises NumalabError as _touched does."""
+    """Return what touch maps show, by criterion and array, for criteria that read tracings."""
     return {
         criterion.name: _touched(evidence_for(lab, criterion, evidence))
         for criterion in lab.criteria
@@ -168,7 +171,7 @@ def _touched_by_criterion(lab: Lab, evidence: Evidence) -> dict[str, dict[str, T
 
 
 def _graded(account: GradeTrace) -> list[Attempt]:
-    """Return the last grading of each hand-in that was graded, in the order of the hand-ins."""
+    """Return the last grading of each hand-in that has one, in the order of the hand-ins."""
     every = [*account.row.others, *([account.row.attempt] if account.row.attempt else [])]
     found = []
     for hand_in in account.hand_ins:
@@ -180,7 +183,7 @@ def _graded(account: GradeTrace) -> list[Attempt]:
 
 def _language(account: GradeTrace, attempts: Sequence[Attempt]) -> str | None:
     """Return the language of the result that counts, if the last attempt has it, or else of that
-    attempt's first result; None where nothing was graded."""
+    attempt's first result; None where that has no results."""
     counting = account.row.result
     languages = [result["language"] for result in attempts[-1].results] if attempts else []
     if counting is not None and counting["language"] in languages:
@@ -189,8 +192,7 @@ def _language(account: GradeTrace, attempts: Sequence[Attempt]) -> str | None:
 
 
 def _grading(folder: Path, language: str, labs: Mapping[str, Lab]) -> StoredGrading | None:
-    """Return a stored grading; None where its records are gone, or can't be judged by this version,
-    so that only the verdict is left."""
+    """Return a stored grading; None where read_grading raises UserError."""
     try:
         return read_grading(folder / "evidence" / language, labs)
     except UserError:
@@ -264,15 +266,14 @@ def gather(
     accounts: Sequence[GradeTrace],
     seed: Seed,
 ) -> list[LabStory]:
-    """Return a student's stories, one for each lab of `labs` with a graded hand-in.
+    """Return a student's stories, for the labs of `labs` with a graded hand-in.
 
     Args:
         labs: by name.
         accounts: the student's, one for each lab.
         seed: the student's.
 
-    Raises UserError where nothing was graded, and NumalabError where a file of numalab's is wrong.
-    """
+    Raises UserError where no hand-in was graded."""
     gallery = load_gallery(gallery_folder(installation))
     machines = tuple(
         (name, len(one.numa_nodes))

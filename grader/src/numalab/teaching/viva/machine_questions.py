@@ -31,7 +31,6 @@ def _nodes(count: int) -> str:
 
 
 def _place(criterion: CriterionVerdict) -> str:
-    """Return the machine of a verdict, in words."""
     return "this node" if criterion.where == "here" else criterion.where
 
 
@@ -39,12 +38,13 @@ def _place(criterion: CriterionVerdict) -> str:
 
 
 def _homes(model: Json) -> int:
-    """Return the number of NUMA nodes that have pages."""
+    """Return the number of NUMA nodes that a model's flows come from."""
     return len({flow["home"] for flow in model["flows"]})
 
 
 def _limit(model: Json) -> str:
-    """Return what takes longest by the model, in words."""
+    """Return the first bottleneck of a model in words, with the largest share of the bytes that one
+    such resource takes, if the model has it."""
     kinds = list(dict.fromkeys(kind for kind, *_ in model["bottleneck"]))
     shares = [model["share"] for model in model["demands"] if model["of"] == kinds[0]]
     what = {"controller": "memory controller", "l3": "L3 cache"}.get(kinds[0], kinds[0])
@@ -65,8 +65,8 @@ def _model_line(model: Json) -> str:
 
 
 def _modelled(story: LabStory) -> VivaQuestion | None:
-    """Return the question on a speedup that is modelled on two machines, and is much larger on one
-    of them; None: there is none."""
+    """Return the question on a speedup that is modelled on several machines, and is MUCH_MORE times
+    as large on one as on another; None: there is none."""
     found: dict[str, list[Json]] = {}
     for model in story.last.result.get("modelled", ()):
         if model.get("speedup") and model.get("yours") and model.get("theirs"):
@@ -113,8 +113,8 @@ def _larger(story: LabStory, draw: str, nodes: int) -> tuple[str, int] | None:
 
 
 def _local(story: LabStory, draw: str) -> VivaQuestion | None:
-    """Return the question on pages that are local on one machine, or that could not be observed;
-    None: there is none."""
+    """Return the question on local pages: what their share is on another machine, or what it is
+    where it could not be observed; None: there is none."""
     for verdict in story.last.places(LOCAL):
         if verdict.status == "pass" and verdict.value is not None:
             return _carried(story, draw, verdict)
@@ -212,8 +212,8 @@ def _differs(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestio
 
 
 def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuestion | None:
-    """Return the question on a file that reaches its goal on several machines; None: there is none.
-    places: the criterion's verdicts by machine, one or more."""
+    """Return the question on a file that passes on several machines; None: it does not, or the rule
+    is not one of _FILE_RULES. places: the criterion's verdicts by machine, one or more."""
     first = places[0]
     rule = story.rule(first.name)
     names = [_place(model) for model in places]
@@ -238,8 +238,8 @@ def _portable(story: LabStory, places: Sequence[CriterionVerdict]) -> VivaQuesti
 
 
 def machine_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return questions on other machines. Those on what passes on one and fails on another come
-    first; the order of the rest is drawn."""
+    """Return questions on other machines. Those on a criterion that passes on one and fails on
+    another come first; the order of the rest is drawn."""
     names = list(story.last.verdict.statuses)
     by_name = [places for name in names if (places := story.last.places(name))]
     of_files = [_portable(story, places) for places in by_name]

@@ -39,8 +39,8 @@ _NOT_ITS_OWN = ("not_right_yet",)
 
 
 def _ladder(story: LabStory, criterion: str, began_in: str) -> Ladder | None:
-    """Return the ladder of hints for a criterion that went wrong in this function, or else for the
-    criterion; None: there is none."""
+    """Return the ladder of hints for a criterion that went wrong in this function, or else the
+    first for the criterion; None: there is none."""
     ladders = story.lab.hints
     exact = (one for one in ladders if (criterion, began_in) in one.only)
     return next(exact, next((one for one in ladders if criterion in one.criteria), None))
@@ -64,8 +64,8 @@ def _remedies(story: LabStory, failed: CriterionVerdict) -> Iterator[str]:
 
 
 def failure_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question for each criterion that the last attempt fails by itself, not for want of a
-    correct kernel or by another criterion, each reason once; those of correctness come first."""
+    """Return a question for each reason for which the last attempt fails a criterion by itself, not
+    for want of a correct kernel or by another criterion; those on correctness come first."""
     stage, found = story.last, []
     told: set[str] = set()
     names = [name for name, status in stage.verdict.statuses.items() if status == "fail"]
@@ -112,8 +112,8 @@ def _says(mistake: KnownMistake, language: str) -> str:
 
 
 def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
-    """Tell whether a mistake makes a question of the lab's subject, on a criterion that the student
-    passes."""
+    """Tell whether a mistake makes a question of the lab's subject, on a criterion that the last
+    attempt passes."""
     first = story.criterion(mistake.first)
     if first is None or story.last.status(first.name) != "pass" or mistake.cause not in _TELLING:
         return False
@@ -123,8 +123,8 @@ def _is_telling(story: LabStory, mistake: KnownMistake) -> bool:
 
 
 def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return questions on known mistakes that the last attempt does not have, in an order that is
-    drawn: first one for each criterion, then as many more at most."""
+    """Return questions on known mistakes whose first criterion the last attempt passes, in an order
+    that is drawn: first one for each criterion, then at most as many more."""
     able = [one for one in story.mistakes if _is_telling(story, one)]
     drawn = shuffled(f"{draw}: mistake", able)
     firsts = {mistake.first: mistake for mistake in reversed(drawn)}
@@ -134,8 +134,8 @@ def mistake_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 
 def _principle(story: LabStory, mistake: KnownMistake) -> Principle | None:
-    """Return the principle of the criterion that a mistake fails first, or that of pages which
-    several threads use."""
+    """Return the principle of the criterion that a mistake fails first; CONTESTED for a mistake by
+    which several threads use a page. None: not known."""
     is_of_pages = story.rule(mistake.first) == touched_where_used.name
     if is_of_pages and "several threads" in mistake.says_in(story.language):
         return CONTESTED
@@ -143,8 +143,9 @@ def _principle(story: LabStory, mistake: KnownMistake) -> Principle | None:
 
 
 def _fails_too(story: LabStory, mistake: KnownMistake) -> str:
-    """Return sentences on the other criteria that a mistake fails, each with a space before it.
-    Where touched_where_used fails, local_pages does, too, which wrong.toml need not say."""
+    """Return sentences on the other criteria that a mistake fails or may fail, each with a blank
+    before it. Where touched_where_used fails first, local_pages is named, too, if the lab has
+    it."""
     others = [name for name in mistake.fails if name != mistake.first]
     told = f" Fails, too: {listed(others)}." if others else ""
     has_homes = story.criterion(local_pages.name) is not None

@@ -1,6 +1,5 @@
 """The principles of numalab's rules: what a good answer to "why does that matter?" says, and what
-to ask next. The labs' texts have the sources; the principles of a lab's own rules are next to
-them."""
+to ask next."""
 
 from __future__ import annotations
 

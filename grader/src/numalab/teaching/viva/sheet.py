@@ -1,5 +1,5 @@
-"""A sheet for the examiner: the questions for one student, as text of 80 columns and as a page to
-print. Pure functions, but for the page's template."""
+"""A sheet for the examiner, with the questions for one student: as text for a terminal and as an
+HTML page to print."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class Sheet:
     """The sheet of one oral exam.
 
     Attributes:
-        student: the student, whose name and id are safe to show.
         title: the course's title; may be empty.
         stories: the student's, one for each lab.
         questions: the chosen ones, in order.
@@ -50,7 +49,7 @@ class Sheet:
 
     @property
     def attempts(self) -> list[str]:
-        """A line on the student's attempts for each lab."""
+        """A line on the attempts of each story."""
         return [_attempts(story) for story in self.stories]
 
 
@@ -107,5 +106,5 @@ def sheet_lines(sheet: Sheet) -> Iterator[str]:
 
 
 def sheet_page(sheet: Sheet) -> str:
-    """Return a sheet as an HTML page for A4. Whatever comes from a student is escaped."""
+    """Return a sheet as an HTML page."""
     return environment().get_template("viva.html").render(sheet=sheet, note=NOTE)

@@ -31,7 +31,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def _criteria_of(story: LabStory, sentence: str) -> list[str]:
-    """Return the criteria of the last attempt that a sentence is about, the likeliest first."""
+    """Return the criteria that the last attempt passes or fails and that a sentence is about, by
+    name or by words of their principles, the likeliest first."""
     said = re.findall(r"\w+", sentence.casefold())
     data: list[tuple[int, int, str]] = []
     for name, status in story.last.verdict.statuses.items():
@@ -47,8 +48,9 @@ def _criteria_of(story: LabStory, sentence: str) -> list[str]:
 
 
 def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question on a sentence of explanation.txt, drawn from those on two or more criteria,
-    else from those on one, else from all. Empty where none is long enough."""
+    """Return a question on a sentence of explanation.txt in a list, drawn from those on two or more
+    criteria, else from those on one, else from all of LEAST_SENTENCE characters or more. Empty:
+    there is no such sentence."""
     stage = story.last
     sentences = shuffled(f"{draw}: sentence", _sentences(str(stage.result.get("explanation", ""))))
     if not sentences:
@@ -85,8 +87,6 @@ def explanation_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 
 def _follow_up(story: LabStory, criteria: Sequence[str]) -> str:
-    """Return the follow-up of a question on an explanation. It is not the principle's, which a
-    question on a change may have."""
     kinds = {c.kind for c in story.lab.criteria if c.name in criteria}
     if "evidence" in kinds and story.criterion(correct.name) is not None:
         return (
@@ -109,8 +109,8 @@ def _number(values: Mapping[str, Any], *keys: str) -> float | None:
 
 
 def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
-    """Yield of each quantity that was predicted and measured its score and its name, and in words
-    the predicted and the measured value. data: the JSON of ScoredPredictions."""
+    """Yield score, name, predicted value and measured value, but for the score in words, of each
+    quantity that has both values. A score that is missing counts as 0."""
     for one in data.get("quantities") or ():
         if not isinstance(one, dict):
             continue
@@ -124,7 +124,8 @@ def _quantities(data: Json) -> Iterator[tuple[float, str, str, str]]:
 
 
 def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question on the prediction that was furthest off; empty: nothing was scored."""
+    """Return a question on the prediction with the lowest score or, where none is known, on the
+    score of all, in a list; empty: there is neither."""
     stage = story.last
     data = stage.result.get("prediction")
     if not isinstance(data, dict):
@@ -167,7 +168,8 @@ def prediction_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
 
 
 def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
-    """Return of each question of a diagnosis its name, the choice, and whether that is correct."""
+    """Return name, choice and whether that is correct for each question of a diagnosis that has
+    both."""
     return [
         (str(one.get("name", "")), visible(str(one["chosen"])), bool(one["right"]))
         for one in data.get("questions") or ()
@@ -176,8 +178,8 @@ def _answers(data: Json) -> Sequence[tuple[str, str, bool]]:
 
 
 def diagnosis_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question on a wrong answer of a diagnosis or, where all are correct, on how the
-    first was found; empty: there are no answers."""
+    """Return a question on a wrong answer of a diagnosis or, where no answer is wrong, on how the
+    first was found, in a list; empty: there are no answers."""
     stage = story.last
     data = stage.result.get("diagnosis")
     answers = _answers(data) if isinstance(data, dict) else ()

@@ -1,5 +1,4 @@
-"""A student's attempts at one lab, in the order in which they were handed in, from which questions
-are made. Nothing here is read or measured."""
+"""A student's attempts at one lab, and the questions of an oral exam on them, as values."""
 
 from __future__ import annotations
 
@@ -56,8 +55,9 @@ class VivaQuestion:
         subject: the criterion, or what else the question is about.
         text: the question, as it is put to the student.
         answer: paragraphs on what a good answer says, and on what the examiner should know.
-        evidence: figures in sentences, each with its source.
-        follow_up: a question for the time that is left, with its answer in brackets; may be empty.
+        evidence: sentences on what was observed; may be empty.
+        follow_up: a question for the time that is left, with or without its answer in brackets; may
+            be empty.
         listing: lines of hand-ins to look at.
     """
 
@@ -102,11 +102,11 @@ class Stage:
     """A hand-in that was graded.
 
     Attributes:
-        number: counts the student's attempts at the lab, from 1.
+        number: its place among the stages of a story, from 1.
         graded_at: the time of the grading, in ISO 8601.
         result: the JSON of the result.
-        files: the handed-in texts by name, made safe to show.
-        same_as: the text of numalab's that it is the same as, in words; empty: none.
+        files: the handed-in texts by name.
+        same_as: the text of numalab's that it is the same as, in words; empty: none is known.
         touched: what touch maps show, by criterion and array; empty: not known.
         rates: times and rates, by criterion of time.
         numa_nodes: the number of NUMA nodes, by machine ("here": the one that graded).
@@ -131,12 +131,12 @@ class Stage:
         return self.verdict.statuses.get(criterion)
 
     def places(self, criterion: str) -> list[CriterionVerdict]:
-        """Return the verdicts on a criterion, one for each machine."""
+        """Return the verdicts on a criterion, in the order of the verdict."""
         return [one for one in self.verdict.criteria if one.name == criterion]
 
     def shown(self, criterion: str) -> CriterionVerdict | None:
-        """Return the verdict on a criterion that says most: of those with its status over all
-        machines the first that has a value, if any has; None: it was not judged."""
+        """Return of the verdicts on a criterion that have its status over all machines the first
+        with a value, or else the first; None: there is none."""
         status = self.status(criterion)
         found = [one for one in self.places(criterion) if one.status == status]
         return min(found, key=lambda one: one.value is None, default=None)
@@ -147,10 +147,10 @@ class LabStory:
     """A student's attempts at one lab.
 
     Attributes:
-        language: that of the results that questions are about.
+        language: the language of the results that questions are about.
         stages: the attempts, one or more, oldest first.
-        mistakes: the lab's known mistakes in that language.
-        machines: names of machines of the gallery, each with its number of NUMA nodes.
+        mistakes: known mistakes in that language.
+        machines: names of machines, each with its number of NUMA nodes.
         questions: those of the lab's notebook.
     """
 
@@ -171,7 +171,7 @@ class LabStory:
         return f"{self.lab.number} {self.lab.title}{'' if is_told else ', variant'}"
 
     def criterion(self, name: str) -> Criterion | None:
-        """Return the lab's criterion of this name; None: there is none by now."""
+        """Return the lab's criterion of this name; None: there is none."""
         return next((one for one in self.lab.criteria if one.name == name), None)
 
     def rule(self, name: str) -> str:
@@ -180,7 +180,7 @@ class LabStory:
         return name if found is None else found.rule
 
     def principle(self, name: str, *stages: Stage) -> Principle | None:
-        """Return why a criterion matters, None: not known. name: the criterion's; stages: attempts
+        """Return why a criterion matters; None: not known. name: the criterion's; stages: attempts
         whose touch maps may show that another principle than the rule's applies."""
         found = self.criterion(name)
         if found is not None and touched_where_used.judges(found):
@@ -192,7 +192,8 @@ class LabStory:
         return principle_of(self.rule(name))
 
     def file_of(self, name: str) -> str:
-        """Return the handed-in file that a criterion is about: the kernel's, if no other."""
+        """Return the handed-in file that a criterion is about; the kernel's for a name that the lab
+        lacks."""
         found = self.criterion(name)
         if found is None:
             return KERNEL_FILES[self.language]

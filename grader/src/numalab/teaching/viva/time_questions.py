@@ -28,8 +28,7 @@ _OWNERS = {
 
 
 def _lines(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> tuple[str, ...]:
-    """Return the lines of evidence: the verdict, and the times and rates of the processes that were
-    timed for it."""
+    """Return a sentence on the verdict, and one on the times and rates of the roles in it."""
     told = []
     for rate in rates.roles:
         line = f"{_OWNERS.get(rate.role, rate.role)}: {duration(rate.elapsed_s.median)}"
@@ -67,8 +66,8 @@ def _question(
 def _undecided(
     story: LabStory, verdict: CriterionVerdict, rates: TimedRates
 ) -> VivaQuestion | None:
-    """Return the question on a median that decides nothing; None where the verdict is not
-    too_noisy, or has no figures."""
+    """Return the question on a median that decides nothing; None where the cause is not too_noisy,
+    or the verdict lacks bound, value or interval."""
     asked, value, interval = verdict.at_least, verdict.value, verdict.interval
     if verdict.cause != "too_noisy" or asked is None or value is None or interval is None:
         return None
@@ -90,8 +89,8 @@ def _undecided(
 def _both_true(
     story: LabStory, verdict: CriterionVerdict, rates: TimedRates
 ) -> VivaQuestion | None:
-    """Return the question on an efficiency that differs much from the share of the reference loop:
-    near the solution and far from what memory can do, or the reverse. None: there is none."""
+    """Return the question on an efficiency that differs by APART or more from the share of the
+    reference loop; None: there is none."""
     own, solution = rates.rate_of(SUBMISSION), rates.rate_of(SOLUTION)
     if own is None or solution is None or story.rule(verdict.name) != EFFICIENCY.name:
         return None
@@ -137,8 +136,8 @@ def _middle(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> Vi
 
 
 def _why(story: LabStory, verdict: CriterionVerdict) -> Iterator[str]:
-    """Yield a sentence on what makes the difference: the principle of the first criterion of
-    evidence on the same part."""
+    """Yield at most one sentence on what makes the difference: the principle of the first criterion
+    of evidence on the same part that has one."""
     part = next((c.part for c in story.lab.criteria if c.name == verdict.name), None)
     for criterion in story.lab.criteria:
         principle = principle_of(criterion.rule)
@@ -167,8 +166,8 @@ def _reference_share_words(share: ReferenceShare) -> str:
 
 
 def _rate(story: LabStory, verdict: CriterionVerdict, rates: TimedRates) -> VivaQuestion | None:
-    """Return the question on how a rate follows from a time, and what is left to gain; None where
-    the rate is not known."""
+    """Return the question on how a rate follows from a time; None where the rate or n is not
+    known."""
     own = rates.rate_of(SUBMISSION)
     if own is None or own.gb_per_s is None or not rates.n:
         return None
@@ -211,8 +210,8 @@ _ALIKE: tuple[_Form, ...] = (_middle, _rate)
 
 
 def time_questions(story: LabStory, draw: str) -> list[VivaQuestion]:
-    """Return a question for each form that the last attempt has figures for, on criteria that have
-    none yet where possible. The order of the more common forms is drawn."""
+    """Return at most one question of each form, on criteria that have none yet where possible. The
+    order of the more common forms is drawn."""
     share: list[VivaQuestion] = []
     for form in (*_FIRST, *shuffled(f"{draw}: form", _ALIKE)):
         made = [

@@ -32,7 +32,7 @@ _DECIDES = re.compile(
 
 
 def value_words(criterion: CriterionVerdict) -> str:
-    """Return a verdict's value in words; empty where nothing was measured."""
+    """Return a verdict's value and unit in words; empty where it has no value."""
     if criterion.value is None:
         return ""
     value = criterion.value
@@ -51,13 +51,13 @@ def requirement_words(criterion: CriterionVerdict) -> str:
 
 
 def first_sentence(why: str) -> str:
-    """Return the first sentence of a reason, cut at MOST_WHY characters."""
+    """Return the first sentence of a reason, shortened to MOST_WHY characters."""
     return shortened(_SENTENCE_END.split(why, maxsplit=1)[0], MOST_WHY)
 
 
 def evidence_line(stage: Stage, criterion: CriterionVerdict) -> str:
-    """Return a sentence on a verdict: attempt, criterion, machine, status, and the value of
-    evidence; then the first sentence of its reason."""
+    """Return a sentence on a verdict, with attempt, criterion, machine, status and, for a criterion
+    of evidence, the value; then the first sentence of its reason."""
     where = "" if criterion.where == "here" else f" on {criterion.where}"
     told = f"{words.first_upper(stage.name)}, {criterion.name}{where}: "
     told += STATUS_WORDS[criterion.status]
@@ -114,7 +114,7 @@ def written_words(array: str, touched: Touched) -> str:
 
 
 def used_words(array: str, touched: Touched) -> str:
-    """Return a clause on how many of an array's pages several threads use."""
+    """Return a clause on the share of an array's pages that several threads use."""
     who = "threads of several NUMA nodes" if touched.is_by_node else "several threads"
     if touched.contested >= WHOLE:
         return f"all pages of {array} were used by {who}"
@@ -136,8 +136,9 @@ def same_as_notes(*stages: Stage) -> list[str]:
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return at most MOST_LINES lines, in order: of more those that decide most, the first ones of
-    the rest, and how many are left out."""
+    """Return at most MOST_LINES lines, in order, shortened to MOST_COLUMNS. Of more lines those of
+    the lowest rank (_weight) are kept, the first of equal ones; the last line then counts what is
+    left out."""
     shown = [shortened(line, MOST_COLUMNS) for line in lines]
     if len(shown) <= MOST_LINES:
         return tuple(shown)
@@ -148,15 +149,16 @@ def _cut(lines: Sequence[str]) -> tuple[str, ...]:
 
 
 def _weight(line: str) -> int:
-    """Return the rank of a line: lines that decide come before those that compute, and these before
-    those that only declare."""
+    """Return 0 for a line that decides where pages, threads or messages go, 1 for one with an
+    assignment or a call, 2 for others."""
     if _DECIDES.search(line):
         return 0
     return 1 if "=" in line or ("(" in line and ";" in line) else 2
 
 
 def change_listing(earlier: Stage, later: Stage) -> Listing:
-    """Return the lines that differ between two attempts; none where only comments and blanks do."""
+    """Return the lines without comments that differ between two attempts, at most MOST_LINES; empty
+    where none differs by more than blanks."""
     names = changed_files(earlier, later)
     lines = []
     for name in names:
@@ -178,8 +180,8 @@ def change_listing(earlier: Stage, later: Stage) -> Listing:
 
 
 def deciding_lines(stage: Stage, name: str) -> Listing:
-    """Return the lines of a file that say where pages, threads and messages go: of a kernel its
-    directives and calls, of another file all but comments. name: the file's."""
+    """Return lines of a file, at most MOST_LINES: of C and Fortran those that decide where pages,
+    threads and messages go, of another file those without comments. name: the file's."""
     text = stage.files.get(name, "")
     if PurePath(name).suffix in (".c", ".f90"):
         lines = [
