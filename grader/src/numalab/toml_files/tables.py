@@ -387,7 +387,7 @@ def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
 
 def read_text(path: Path, error: MakeError) -> str:
     """Return the text of a TOML file with Unix line ends. Raises the error where it is not plain
-    (NotPlain) or not UTF-8."""
+    (NotPlain) or not UTF-8, and FileNotFoundError where there is no such file."""
     try:
         return read_plain_text(path, LARGEST_FILE_BYTES, follow_links=True)
     except NotPlain as cause:
