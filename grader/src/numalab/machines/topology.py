@@ -32,7 +32,7 @@ class Topology:
     """The PUs of a machine.
 
     Attributes:
-        pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
+        pus: in hwloc's order.
         is_even: whether they are known to be all PUs of the machine, and the units of each level
             have the same number of PUs (_is_even).
     """

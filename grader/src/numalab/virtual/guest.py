@@ -273,7 +273,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
     def wake(self) -> None:
         """Wait until QEMU has read the snapshot, let the guest go on, and wait for its answer.
-        Raises GuestFailed where that takes longer than RESTORE_LIMIT_S or QEMU ends."""
+        Raises GuestFailed where that fails or takes too long (RESTORE_LIMIT_S for each wait)."""
         monitor = QemuMonitor(self._control)
         deadline = time.monotonic() + RESTORE_LIMIT_S
         while (state := monitor.ask("query-status").get("status")) == "inmigrate":
@@ -446,8 +446,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
 class _Heart:
     """A watch on whether a guest that runs a command is alive. After HEARTBEAT_S without a frame a
-    ping is due; a frame of any type counts as its answer. Without one for SILENCE_LIMIT_S the guest
-    has stopped."""
+    ping is due, and a frame of any type counts as its answer; without one for SILENCE_LIMIT_S the
+    guest counts as stopped."""
 
     def __init__(self) -> None:
         self._heard_s = time.monotonic()
