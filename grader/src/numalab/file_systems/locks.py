@@ -1,8 +1,8 @@
 """Locks on files (flock(2)), also where a file system has none.
 
-NFS without its lock daemon and Lustre mounted without `flock` refuse every lock, which is not the
-same as a lock that another process holds. LockFile then locks a file on this machine, if it can,
-which excludes this user's processes on this machine; its warning says which are not excluded.
+Some file systems refuse locks, as NFS without its lock daemon and Lustre mounted without `flock`,
+which is not the same as a lock that is held elsewhere. LockFile then locks a file on this machine
+instead, if it can.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ _NODES_OWN = (Path("/dev/shm"), Path("/tmp"))
 
 
 class NoLocks(OSError):
-    """A file can't be locked, mostly since its file system has no locks."""
+    """A failure of flock(2) other than a lock that is held elsewhere, as on a file system without
+    locks."""
 
 
 def lock_file(file: int | IO[str], how: int) -> bool:
-    """Lock an open file. how: LOCK_EX or LOCK_SH, with LOCK_NB not to wait, as for flock(2).
-    Return False where the lock is held elsewhere and LOCK_NB is given. Raises NoLocks where
-    flock(2) fails otherwise, as on a file system without locks."""
+    """Lock an open file and return True; return False where flock(2) would block. how: its
+    operation, such as LOCK_EX | LOCK_NB. Raises NoLocks where it fails otherwise, as on a file
+    system without locks."""
     try:
         fcntl.flock(file, how)
     except BlockingIOError:
@@ -37,8 +38,8 @@ def lock_file(file: int | IO[str], how: int) -> bool:
 
 
 def has_record_locks(path: Path) -> bool:
-    """Tell whether parts of a file can be locked (fcntl(2)), as SQLite does; True where the file
-    can't be opened. A record lock that this process holds on it would be released."""
+    """Tell whether a file takes record locks (fcntl(2)), which SQLite uses; True also where it
+    can't be opened. Record locks that this process holds on it are released."""
     try:
         with path.open("rb") as file:
             try:
@@ -53,9 +54,9 @@ def has_record_locks(path: Path) -> bool:
 
 
 def stand_in(path: Path) -> Path:
-    """Return the file on this machine that is locked in place of `path`, the same for all symbolic
-    links to that, and make its folder. The file need not exist; only this user can write to the
-    folder. Raises OSError where there can be no such folder."""
+    """Return the path of a file on this machine to lock in place of `path`, named by a digest of
+    that path with links resolved. Its folder, in /dev/shm or /tmp, is made if need be, and belongs
+    to this user; the file is not made. Raises OSError where there can be no such folder."""
     name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
     complaint = OSError(0, "no folder for a lock")
     for above in _NODES_OWN:
@@ -74,16 +75,12 @@ def stand_in(path: Path) -> Path:
 
 
 class LockFile(AbstractContextManager["LockFile"]):
-    """An open file that can be locked until it is closed; for a `with` statement.
+    """A file, opened and made if need be, with a lock that ends when it is closed, at the end of a
+    `with` block.
 
     Attributes:
-        path: the file.
-        lacks: why its file system refused a lock; empty: it refused none so far.
-        is_held_locally: this user's processes on this machine can exclude each other: by the file,
-            or by its stand-in where `lacks` is not empty.
-
-    Raises:
-        OSError: it can't be opened.
+        lacks: why flock(2) failed on it; empty: it has not failed.
+        is_held_locally: False: neither the file nor its stand-in can be locked.
     """
 
     def __init__(self, path: Path) -> None:
@@ -96,12 +93,13 @@ class LockFile(AbstractContextManager["LockFile"]):
         self._file.close()
 
     def try_lock(self) -> bool:
-        """Lock without waiting. Return False where the lock is held elsewhere; True also where
-        nothing can be locked (is_held_locally)."""
+        """Lock exclusively without waiting; return False where the lock is held elsewhere. Return
+        True also where nothing can be locked (is_held_locally is False then)."""
         return self._do(fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def lock(self, how: int = fcntl.LOCK_EX) -> None:
-        """Lock, waiting for other processes; where nothing can be locked, return at once."""
+        """Lock, waiting while the lock is held elsewhere; do nothing where nothing can be locked
+        (is_held_locally is False then). how: as for lock_file."""
         self._do(how)
 
     def _do(self, how: int) -> bool:
@@ -113,13 +111,14 @@ class LockFile(AbstractContextManager["LockFile"]):
         return True
 
     def say(self, text: str) -> None:
-        """Replace the content of the file, or of its stand-in, by a text. Raises OSError."""
+        """Replace the content of the file, or of its stand-in if that is in use, by a text."""
         self._file.truncate(0)
         self._file.write(text)
         self._file.flush()
 
     def _use_stand_in(self, error: NoLocks) -> None:
-        """Lock the stand-in from now on, or nothing where that can't be locked either."""
+        """Replace the file by its stand-in; set is_held_locally to False where there can be none,
+        or it is in use already."""
         if self.lacks:
             self.is_held_locally = False
             return
@@ -134,8 +133,7 @@ class LockFile(AbstractContextManager["LockFile"]):
 
     @property
     def warning(self) -> str:
-        """Return a sentence on processes that are not excluded; empty as long as the file system
-        refused no lock."""
+        """Return a sentence on which commands are not excluded; empty where `lacks` is."""
         if not self.lacks:
             return ""
         whom = "commands on other nodes are" if self.is_held_locally else "a second command is"

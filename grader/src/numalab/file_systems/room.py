@@ -1,7 +1,7 @@
-"""Find out whether a file system has room left: on a full one programs often don't say so.
+"""Find out whether a file system has room left, since a program that fails on a full one need not
+say so.
 
-A compiler's messages get lost, and a library that maps a file into memory ends by SIGBUS. So a file
-is reserved in a folder that programs write to, and removed again, which also fails where a quota or
+A file of the needed size is made in a folder and removed again, which also fails where a quota or
 the inodes are used up.
 """
 
@@ -30,7 +30,7 @@ class RoomNeeded:
 
 
 def temporary_place() -> RoomNeeded:
-    """Return the room for temporary files in TMPDIR or /tmp."""
+    """Return the room needed for temporary files in TMPDIR, or in /tmp where that is not set."""
     named = os.environ.get("TMPDIR")
     remedy = "Remove what is not needed there, or set TMPDIR to a folder with room."
     folder = Path(named or "/tmp")
@@ -38,7 +38,7 @@ def temporary_place() -> RoomNeeded:
 
 
 def shared_memory_place(needed_bytes: int = MIB) -> RoomNeeded:
-    """Return the room in /dev/shm, where libraries of OpenMP and MPI may map files."""
+    """Return the room needed in /dev/shm, where libraries of OpenMP and MPI may map files."""
     return RoomNeeded(
         Path("/dev/shm"), needed_bytes, "/dev/shm, the memory that programs share",
         "Programs that are over may have left files there: remove them. In a container, --shm-size "
@@ -47,22 +47,22 @@ def shared_memory_place(needed_bytes: int = MIB) -> RoomNeeded:
 
 
 def build_place(folder: Path) -> RoomNeeded:
-    """Return the room for builds."""
+    """Return the room needed in a folder for builds."""
     remedy = "Make room there, or set NUMALAB_BUILD to another folder."
     return RoomNeeded(folder, 8 * MIB, str(folder), remedy)
 
 
 def cache_place(folder: Path) -> RoomNeeded:
-    """Return the room for the Linux kernel of virtual machines, whose package is fetched and
-    unpacked there."""
+    """Return the room needed in a folder to fetch and unpack a Linux kernel for virtual
+    machines."""
     remedy = "Make room there, or set XDG_CACHE_HOME to another folder."
     return RoomNeeded(folder, 300 * MIB, str(folder), remedy)
 
 
 def own_places() -> list[RoomNeeded]:
-    """Return the room in folders that numalab may have written to: the working directory, and those
-    that variables name or that a user has by default. It is for use after something has failed on a
-    full disk."""
+    """Return 64 MiB as the room needed in each of these: the working directory, the folders that
+    NUMALAB_BUILD and NUMALAB_ROOT name, and the user's cache and state folders (XDG). For use after
+    something has failed on a full disk."""
     home = os.environ.get("HOME", "/")
     named = (
         (".", ""), (os.environ.get("NUMALAB_BUILD"), "NUMALAB_BUILD"),

@@ -1,9 +1,8 @@
 """What processors announce of their topology by CPUID, and what an OpenMP runtime without hwloc
 makes of it. Pure functions.
 
-Linux reports packages, cores, caches and NUMA nodes in /sys, which hwloc and libgomp read. LLVM's
-libomp without hwloc reads the processor's CPUID, Intel's leaves of it, which a processor need not
-fill.
+hwloc and libgomp read the topology in Linux's /sys. LLVM's libomp without hwloc detects it by
+CPUID, from leaves that a processor need not fill.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ class Widths(NamedTuple):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A machine with two processors, recorded by hwloc's developers: what CPUID reports on each PU
-    (their file tests/hwloc/x86/RECORDING.tar.bz2), and the topology that they derive from it.
+    """A machine that hwloc's developers recorded (hwloc's file tests/hwloc/x86/RECORDING.tar.bz2).
 
     Attributes:
         name: the processor's.
@@ -66,10 +64,9 @@ _ANNOUNCES = RECORDED["EPYC 9654"]  # AMD's that announces its cores
 
 
 def libomp_shape(recorded: Recorded) -> TopologyShape:
-    """Return what libomp 19 without hwloc detects by CPUID. From leaf 0xB it has packages, cores
-    and their hardware threads. Where that is empty, it has the room for PUs of a package from leaf
-    1, and from leaf 4 how much of that is one core; all of it where leaf 4 is empty, too. (LLVM,
-    openmp/runtime/src/kmp_affinity.cpp, __kmp_affinity_create_x2apicid_map and
+    """Return the shape that libomp 19 without hwloc detects by CPUID: the true one where leaf 0xB
+    or leaf 4 is filled, else packages of one core with all of their PUs as its hardware threads.
+    (LLVM, openmp/runtime/src/kmp_affinity.cpp, __kmp_affinity_create_x2apicid_map and
     __kmp_affinity_create_apicid_map.)"""
     shape = recorded.shape
     if recorded.leaf_b is not None or recorded.has_leaf_4:
@@ -78,9 +75,9 @@ def libomp_shape(recorded: Recorded) -> TopologyShape:
 
 
 def announces_cores(machine: Machine) -> bool:
-    """Tell whether libomp without hwloc detects on the real machine the shape that it detects on
-    the virtual one, whose processors announce their cores. False for machines with another
-    instruction set; true where the processor is not on record."""
+    """Tell whether libomp without hwloc detects the true shape of the real machine. False for
+    machines with another instruction set than NATIVE; else True where the processor is not on
+    record."""
     if not machine.is_native:
         return False
     if machine.processor is None:
@@ -90,8 +87,8 @@ def announces_cores(machine: Machine) -> bool:
 
 
 def other_processors(architecture: str) -> str:
-    """Return the end of a sentence on a virtual machine where the real one has another instruction
-    set; empty where it has not."""
+    """Return the end of a sentence on a virtual machine whose instruction set is not the real
+    machine's (architecture); empty where it is."""
     if architecture == NATIVE:
         return ""
     own = ARCHITECTURES.get(architecture, architecture)
@@ -101,7 +98,7 @@ def other_processors(architecture: str) -> str:
 
 
 def _unshown(machine: Machine) -> list[str]:
-    """Return sentences on what the machine has and QEMU can't show."""
+    """Return sentences on what the machine has and its virtual machine does not show."""
     said = []
     if len(machine.core_kinds) > 1:
         said.append("Its cores are all of one kind.")

@@ -23,8 +23,8 @@ _RANKS = {2: ("efficiency", "performance"), 3: ("efficiency", "middle", "perform
 
 
 def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
-    """Return the kind of each PU's core, as far as it is reported; empty where all are alike or
-    nothing distinguishes them."""
+    """Return the kind of each PU's core, as far as it is reported; empty where there are fewer than
+    two names of kinds."""
     names = _names(kinds)
     if len(set(names)) < 2:
         return {}
@@ -32,8 +32,8 @@ def kinds_of_pus(kinds: Sequence[HwlocCoreKind]) -> Mapping[int, str]:
 
 
 def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
-    """Return a name for each kind, by the first that is reported of what distinguishes them: types
-    that differ, capacities, frequencies, hwloc's ranks; empty where none is."""
+    """Return a name for each kind, by the first of these: types that differ; capacities, highest
+    frequencies or hwloc's ranks that are reported of all kinds; empty where there is none."""
     types = [kind.infos.get("CoreType", "") for kind in kinds]
     if len(set(types)) > 1:
         return [_TYPES.get(one, shown(one)[:LONGEST_KIND]) for one in types]
@@ -48,7 +48,7 @@ def _names(kinds: Sequence[HwlocCoreKind]) -> Sequence[str]:
 
 def _classes(values: Sequence[int]) -> list[int]:
     """Return the class of each value: that of the lowest is 0, and the next higher value is in the
-    next class if it is at least APART times as large."""
+    next class if it is at least APART times as large, else in the same."""
     order = sorted(set(values))
     class_of = {order[0]: 0} if order else {}
     for lower, higher in pairwise(order):
@@ -78,8 +78,8 @@ class ExportedCore:
 
     Attributes:
         pus: Linux's numbers of its hardware threads, ascending.
-        l3: index of the export's L3 that it uses, -1 for none.
-        kind: such as "performance"; empty: all cores are alike, or none is reported for it.
+        l3: index of the export's L3 that its first PU uses, -1 for none.
+        kind: such as "performance"; empty: none is known.
         package: its number in the machine's file.
     """
 
@@ -91,8 +91,8 @@ class ExportedCore:
 
 @dataclass
 class ExportedNode:
-    """A NUMA node with its cores in hwloc's order. number: Linux's; package: its number in the
-    machine's file; is_added: the export lacks it, since it has no memory."""
+    """A NUMA node with its cores. number: Linux's, or an unused one if is_added; package: its
+    number in the machine's file, once it is set; is_added: the export lacks it."""
 
     memory: HwlocNumaNode
     number: int
@@ -116,8 +116,9 @@ def _repeated(numbers: Iterable[int]) -> int | None:
 
 
 def read_cores(export: HwlocExport, what: str) -> list[ExportedCore]:
-    """Return all cores in hwloc's order. what: the export's name in messages. Raises UserError
-    where there are no PUs, too many, or one twice."""
+    """Return the cores in the order of their first PUs in the export; PUs in no core are one each.
+    what: the export's name in messages. Raises UserError where there are no PUs, too many, or one
+    twice."""
     if not export.pus:
         raise UserError(f"{what}: no PU is in it; {ANEW}")
     if len(export.pus) > MAX_PUS:
@@ -159,7 +160,8 @@ def _package_numbers(export: HwlocExport) -> dict[int, int]:
 def read_numa_nodes(
     export: HwlocExport, cores: Sequence[ExportedCore], what: str
 ) -> list[ExportedNode]:
-    """Return the NUMA nodes with their cores, in the order of Linux's numbers.
+    """Return the NUMA nodes with their cores, in the order of their numbers. Those whose PUs were
+    not allowed are left out, and those that hwloc leaves out are added (_add_without_memory).
 
     Args:
         cores: what read_cores returns.
@@ -209,8 +211,8 @@ def read_numa_nodes(
 
 
 def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: str) -> None:
-    """Raise UserError where NUMA nodes seem to cross packages: hwloc attaches a NUMA node to the
-    smallest object that holds its PUs, so that each of them seems to have the PUs of all."""
+    """Raise UserError where several NUMA nodes have the same PUs, of several packages: hwloc
+    attaches a NUMA node that crosses packages to an object that holds its PUs, and others."""
     for node in nodes:
         pus = node.memory.pus
         if not node.cores or sum(bool(pus & package.pus) for package in export.packages) < 2:
@@ -231,8 +233,8 @@ def _refuse_crossing(export: HwlocExport, nodes: Sequence[ExportedNode], what: s
 def _add_without_memory(
     nodes: list[ExportedNode], node_of_pu: dict[int, ExportedNode], cores: Sequence[ExportedCore]
 ) -> None:
-    """Add NUMA nodes without memory, which hwloc leaves out: one for each package with cores that
-    are in no NUMA node, numbered after the others."""
+    """Add NUMA nodes without memory, which hwloc leaves out, to `nodes` and `node_of_pu`: one for
+    each package with cores that are in none, numbered after the others."""
     for package in sorted({core.package for core in cores if core.pus[0] not in node_of_pu}):
         pus = frozenset(
             pu
@@ -247,7 +249,8 @@ def _add_without_memory(
 
 
 def kind_of(memory: HwlocNumaNode) -> str:
-    """Return the kind of a NUMA node's memory, such as HBM; empty where none is reported."""
+    """Return the kind of a NUMA node's memory, such as HBM, cut to LONGEST_KIND characters; empty
+    where none is reported."""
     kind = memory.kind or memory.infos.get("DAXType", "")
     if not kind and "CXLDevice" in memory.infos:
         kind = "CXL"

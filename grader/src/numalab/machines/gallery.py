@@ -62,5 +62,5 @@ def find_machine(installation: Installation, name: str) -> Machine:
 
 
 def published_latencies(installation: Installation) -> tuple[Figure, ...]:
-    """Return MEASURED_MACHINE's published latencies of messages and memory. Raises UserError."""
+    """Return the published latencies of MEASURED_MACHINE."""
     return find_machine(installation, MEASURED_MACHINE).latencies

@@ -56,8 +56,8 @@ class HwlocNumaNode:
 
 @dataclass(frozen=True)
 class Announced:
-    """An attribute of memories, mostly a bandwidth in MiB/s or a latency in ns that firmware
-    announces. name: hwloc's; values: by the NUMA node's number, the best that any PUs have."""
+    """An attribute of memories, such as a bandwidth in MiB/s or a latency in ns. name: hwloc's;
+    values: by Linux's number of the NUMA node."""
 
     name: str
     values: Mapping[int, int]
@@ -78,11 +78,10 @@ class HwlocExport:
 
     Attributes:
         infos: hwloc's texts about the machine, by name.
-        pus: Linux's numbers of all PUs in the export.
+        pus: Linux's numbers of the PUs in the export.
         complete: the PUs, and those that are offline or were left out.
         allowed: the PUs that the process which made the export may use (control groups); empty:
             unknown.
-        announced: attributes of memories.
         distances: None: the export has none.
         complete_numa_nodes: Linux's numbers of the NUMA nodes, and of those that were left out.
     """
@@ -112,7 +111,7 @@ class HwlocExport:
 
 
 def _set(numbers: Any) -> frozenset[int]:
-    """Return a set of numbers; an empty one for null, which is an infinite set or none."""
+    """Return a set of numbers; an empty one for null."""
     return frozenset(numbers or ())
 
 

@@ -5,12 +5,12 @@ machine_text does it in four steps:
 1. read cores and NUMA nodes, each core in the NUMA node that Linux counts it to (export_parts.py);
 2. give each NUMA node its package, also where it has memory only;
 3. bring the core of the first PU to the front, since a described machine starts with PU 0;
-4. write the lines of the file, and parse them again, so that no file is written that
+4. write the lines of the file, and parse them again, so that no text is returned that
    machine_file.py would refuse.
 
-PUs and NUMA nodes have Linux's numbers until step 4, and in the file their ranks, which are the
-same where there are no gaps. What the format can't describe is left out, mentioned in a note of the
-file (an L3 of several NUMA nodes becomes one of each, gaps are closed) or refused with UserError.
+In the file PUs and NUMA nodes are numbered by rank. What the format can't describe is left out,
+mentioned in a note of the file (an L3 of several NUMA nodes becomes one of each, gaps are closed)
+or refused with UserError.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ def machine_text(export: HwlocExport, name: str, source: str, what: str) -> str:
     """Return the text of a machine's file, to be saved as NAME.toml.
 
     Args:
-        name: of the machine.
         source: the export's name in the file.
         what: the export's name in messages.
 
@@ -118,8 +117,8 @@ def _linux_distances(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matr
     """Return the distances (ACPI's SLIT), in the order of the NUMA nodes.
 
     None where the export has none between exactly these NUMA nodes, or has values that Linux would
-    ignore: it takes 10 for a NUMA node's distance to itself alone, and more, up to MAX_DISTANCE,
-    for others.
+    ignore: it takes 10 for a NUMA node's distance to itself alone, and more, here up to
+    MAX_DISTANCE, for others.
     """
     if export.distances is None:
         return None
@@ -138,7 +137,7 @@ def _linux_distances(export: HwlocExport, nodes: Sequence[ExportedNode]) -> Matr
 
 
 def _assign_packages(nodes: Sequence[ExportedNode], distances: Matrix | None) -> list[str]:
-    """Set each NUMA node's package; return a note where that is a guess among several, else
+    """Set each NUMA node's package; return a note where that of one is a guess among several, else
     nothing.
 
     One with cores is in the package of its first core. One with memory only is in the package of
@@ -174,8 +173,8 @@ def _bring_to_front(first_pu: int, nodes: Sequence[ExportedNode], what: str) -> 
     """Move the first PU's core to the front of its NUMA node, and the cores of its L3 with it, and
     give the NUMA node that core's package.
 
-    A described machine starts with PU 0, which is in the first core of package 0's first NUMA node
-    with cores. Raises UserError where the first PU is in another NUMA node.
+    A described machine starts with PU 0, in package 0's first NUMA node with cores. Raises
+    UserError where the first PU is in another NUMA node.
     """
     for node in nodes:
         first = next((core for core in node.cores if first_pu in core.pus), None)
@@ -223,7 +222,8 @@ def _number_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[st
 
 
 def _structure_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list[str]:
-    """Return notes on L3s, NUMA nodes and dies that are not as in the export."""
+    """Return notes on L3s, NUMA nodes and dies that are not as in the export, and on NUMA nodes
+    with memory only."""
     notes = []
     by_l3: dict[int, list[int]] = {}
     for node in nodes:
@@ -255,8 +255,8 @@ def _structure_notes(export: HwlocExport, nodes: Sequence[ExportedNode]) -> list
 
 
 def _memory_only_notes(nodes: Sequence[ExportedNode]) -> list[str]:
-    """Return notes on the NUMA nodes with memory only, and on those whose PUs they are attached
-    to."""
+    """Return notes on the NUMA nodes with memory only, and on those whose PUs they are attached to;
+    at most MAX_MEMORY_NOTES."""
     notes = []
     owner = {pu: node for node in nodes for core in node.cores for pu in core.pus}
     for node in nodes:
@@ -293,7 +293,8 @@ def _architecture(export: HwlocExport) -> tuple[list[str], list[str]]:
 
 
 def _short_model(model: str) -> str:
-    """Return a processor's name without what most names have besides: "Intel Xeon X5550"."""
+    """Return a processor's name without marks, words such as CPU, and its frequency: "Intel Xeon
+    X5550"."""
     return " ".join(_NAME_NOISE.sub(" ", model).split())
 
 
@@ -301,13 +302,13 @@ def _short_model(model: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string. It is JSON's, whose escapes TOML has, too; TOML alone requires one for
-    the delete character."""
+    """Return a text as a TOML string. It is JSON's, whose escapes TOML has, too; TOML alone
+    requires one for the delete character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _all_node_lines(nodes: Sequence[ExportedNode], rank: Mapping[int, int], what: str) -> list[str]:
-    """Return the lines of all [[numa_node]]. rank: each PU's number in the file."""
+    """Return the lines of the tables [[numa_node]]. rank: each PU's number in the file."""
     kinds = {kind_of(node.memory) for node in nodes}
     has_sizes = any(node.memory.memory_bytes >= MIB for node in nodes)
     lines = []
@@ -331,9 +332,9 @@ def _core_lines(node: ExportedNode, rank: Mapping[int, int], what: str) -> list[
 
     Cores without a kind that are all alike, in L3 groups of one size, are listed in the NUMA node's
     own table. Else there is a [[numa_node.cores]] for each run of L3 groups that are alike, and for
-    each likeness of cores within a group that mixes several or has no L3. Such tables without
-    `l3_groups` share one L3, so a NUMA node can have one mixed group. Raises UserError where it has
-    more.
+    each likeness of cores within a group that mixes several or has no L3. Those of a mixed group
+    have no `l3_groups` and share one L3. Raises UserError where a NUMA node has several mixed
+    groups.
     """
     groups = _grouped(node.cores, lambda core: core.l3)
     if not groups:
@@ -363,7 +364,6 @@ def _core_lines(node: ExportedNode, rank: Mapping[int, int], what: str) -> list[
 
 
 def _likeness(core: ExportedCore) -> Likeness:
-    """Return what all cores of one table have in common."""
     return core.kind, len(core.pus), core.package
 
 
@@ -402,8 +402,8 @@ def _pus_line(cores: Sequence[ExportedCore], rank: Mapping[int, int]) -> str:
 
 
 def _figure_lines(export: HwlocExport, nodes: Sequence[ExportedNode], source: str) -> list[str]:
-    """Return the lines of the L3s' size, where it is the same for all, and of what firmware
-    announces of memories."""
+    """Return the lines of the L3s' size, where they have one of 1 KiB or more in common, and of
+    what the export has of bandwidths and latencies of memories."""
     lines = []
     sizes = {cache.size_bytes for cache in export.l3s}
     if len(sizes) == 1 and (size := sizes.pop()) >= 1024:

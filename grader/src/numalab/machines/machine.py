@@ -24,7 +24,7 @@ NATIVE = "x86_64"  # that of virtual machines
 
 
 class Span(NamedTuple):
-    """The fewest and the most of something that units of one level have."""
+    """The fewest and the most of something, such as the cores of NUMA nodes."""
 
     least: int
     most: int
@@ -50,7 +50,7 @@ class Core:
     Attributes:
         pus: Linux's numbers of its hardware threads, first thread first.
         kind: such as "performance"; empty: none is given.
-        has_l3: whether it uses an L3; the same for all cores of a group.
+        has_l3: whether it uses an L3.
         package: its package's number; None: that of its NUMA node.
     """
 
@@ -67,11 +67,11 @@ class NumaNode:
     Attributes:
         number, package: its number and its package's; where cores name packages of their own, the
             node may be in several.
-        memory_mb: its memory as `numactl -H` prints it, in units of 2^20 bytes though printed as
-            MB; None where the source gives none; 0: it has cores and no memory.
+        memory_mb: its memory in MiB, as `numactl -H` prints it; None: none is given; 0: it has
+            none.
         core_groups: the cores by the L3 that they share; cores without an L3 are groups, too.
-        memory_kind: such as "DDR5"; empty: the source gives none, or all are of one kind.
-        memory_side_cache_mb: size of the cache in front of its memory; None: none is given.
+        memory_kind: such as "DDR5"; empty: none is given.
+        memory_side_cache_mb: size of the cache in front of its memory, in MiB; None: none is given.
         peak_gb_s: bandwidth of this memory for the cores of its package, in 10^9 bytes per second,
             as firmware announces it (ACPI's HMAT); None: none is given.
     """
@@ -98,8 +98,8 @@ class NumaNode:
 
     def part_in(self, package: int) -> NumaNode:
         """Return the NUMA node with only its cores in a package, as one of that package; itself
-        where all are in that. Only the part in the first of its packages has its memory's size,
-        kind and cache."""
+        where that is its one package. Parts in others than its first package lack the memory's
+        size, kind and cache."""
         if self.packages == (package,):
             return self
         part = self
@@ -124,8 +124,8 @@ class Figure:
     Attributes:
         what: what was measured, or several cases in the order of the values.
         values: one, or one for each case.
-        topic: the name of a series of messages among others; empty for other figures.
-        sizes_bytes: for each value of a series the size of the messages; empty for other figures.
+        topic: the name of a series; empty: it is none.
+        sizes_bytes: for each value of a series the size of the messages; empty: it is none.
     """
 
     what: str
@@ -154,13 +154,12 @@ class Machine:
         numa_nodes: each at the index that is its number.
         distances: ACPI's SLIT, row by row, as `numactl -H` prints it; None where the source gives
             none.
-        caches, bandwidths, latencies, rates: of the real machine, never of a scaled or virtual one.
+        caches, bandwidths, latencies, rates: of the real machine.
         processor: the machine's or one of its kind, whose topology by CPUID is on record
             (announced.py); None: none is.
         text: the content of the machine's file, or the seed.
         scaled_from: the described machine; None: this is it.
-        seed: the one that it was made from (seeded.py); None: it was not. Virtual machines show
-            such a machine whole, with the memory of each NUMA node.
+        seed: the one that it was made from (seeded.py); None: it was not.
         architecture: a key of ARCHITECTURES.
     """
 
@@ -234,7 +233,7 @@ class Machine:
 
     @property
     def memory_kinds(self) -> tuple[str, ...]:
-        """All kinds of memory in the order of the NUMA nodes; an empty text where none is given."""
+        """The kinds of memory in the order of the NUMA nodes; an empty text where none is given."""
         return tuple(dict.fromkeys(node.memory_kind for node in self.numa_nodes))
 
     @property
@@ -247,7 +246,7 @@ class Machine:
 
     @cached_property
     def pu_table(self) -> tuple[PuPlace, ...]:
-        """The place of each PU, by its number as the index."""
+        """The places of the PUs, in the order of their numbers."""
         places = {}
         core_index = 0
         for node in self.numa_nodes:
@@ -281,17 +280,18 @@ class Machine:
 
     @property
     def spanned_distances(self) -> frozenset[int]:
-        """All values of guest_distances(), that of a NUMA node to itself among them."""
+        """The values of guest_distances(), that of a NUMA node to itself among them."""
         return frozenset(distance for row in self.guest_distances() for distance in row)
 
     def scaled(self, cores_per_node: int) -> Machine:
-        """Return the machine with at most so many cores on each NUMA node, PUs renumbered by rank.
-        A NUMA node in several packages keeps about as many in each, at least one.
+        """Return the machine with at most so many cores on each NUMA node, or one of each of its
+        packages where these are more, and PUs renumbered by rank; itself where no NUMA node has
+        more cores.
 
-        Each L3 group of a NUMA node keeps the same number of cores, or all that it has; where
-        groups outnumber the cores, some groups keep one. So a NUMA node can have fewer cores than
-        asked for. Of a group with several kinds of cores about the same share of each is kept.
-        Raises UserError where the number is below 1.
+        The L3 groups that are kept of a package's part of a NUMA node keep the same number of
+        cores, or all that they have, so that a NUMA node can keep fewer than cores_per_node. Of a
+        group with several kinds of cores about the same share of each is kept. Raises UserError
+        where the number is below 1.
         """
         if cores_per_node < 1:
             raise UserError(f"{self.name}: {cores_per_node} cores per NUMA node; ask for 1 or more")

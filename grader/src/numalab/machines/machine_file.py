@@ -1,7 +1,6 @@
 """Read and check a machine's file.
 
-common/machines/README.md has the meaning of each key. What is refused is reported with the file's
-line.
+common/machines/README.md has the meaning of each key.
 """
 
 from __future__ import annotations
@@ -69,8 +68,8 @@ def _numa_node(table: Table, number: int) -> NumaNode:
 
 
 def _kind(table: Table, key: str) -> str:
-    """Return the text of a key, empty where it is missing. Refuses one of several lines or of more
-    than LONGEST_KIND characters."""
+    """Return the text of a key, empty where it is missing. Refuses one that is not printable or of
+    more than LONGEST_KIND characters."""
     if key not in table:
         return ""
     text = table.text(key)
@@ -229,7 +228,8 @@ def _check_pus(tables: Sequence[Table], nodes: Sequence[NumaNode]) -> None:
 
 
 def _fail_at(table: Table, pu: int, message: str) -> NoReturn:
-    """Raise the file's error with the line where a NUMA node's table lists a PU last."""
+    """Raise the file's error with the line of a NUMA node's last [[numa_node.cores]] that lists a
+    PU, else of its own table's `pus`."""
     for part in reversed(table.tables("cores", CORES_KEYS)):
         if any(pu in parse_pus(text, MAX_PUS) for text in part.texts("pus")):
             part.fail(message, "pus")

@@ -1,7 +1,6 @@
 """The machines that a user has described or imported, in a folder of the user's own.
 
-By default it is outside the installation, so that machines outlive it and can be kept where it is
-read-only. A gallery's machine of the same name has precedence: the names in labs mean the same for
+A gallery's machine of the same name has precedence, so that the names in labs mean the same for
 everybody.
 """
 
@@ -41,8 +40,8 @@ def own_file(name: str) -> Path:
 
 
 def own_names() -> list[str]:
-    """Return the names of the own machines, sorted; none where there is no folder or it can't be
-    read."""
+    """Return the names of the own machines' files without .toml, sorted; none where there is no
+    folder or it can't be read."""
     try:
         return sorted(path.stem for path in own_folder().iterdir() if path.suffix == ".toml")
     except (OSError, UserError):
@@ -50,8 +49,8 @@ def own_names() -> list[str]:
 
 
 def load_own(taken: Container[str]) -> tuple[dict[str, Machine], list[str]]:
-    """Return the own machines by name, and a sentence for each file that can't be used. taken: the
-    gallery's names."""
+    """Return the own machines by name, and a message for each file that can't be used or has a name
+    in `taken`, the gallery's."""
     machines, mistakes = {}, []
     for name in own_names():
         path = own_file(name)

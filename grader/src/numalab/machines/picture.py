@@ -1,4 +1,5 @@
-"""Machines as text: boxes for a terminal, and a description. Pure functions."""
+"""Machines as text: boxes for a terminal, a table of distances, and a description. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def _count(number: int | Span, word: str) -> str:
 
 
 def summary(machine: Machine) -> str:
-    """Return the units of a machine, as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64 PUs";
-    where units are unlike, from the fewest to the most: "16-18 cores"."""
+    """Return the units of a machine, such as "2 packages x 4 NUMA nodes x 8 cores x 1 thread = 64
+    PUs"; where units are unlike, from the fewest to the most: "16-18 cores"."""
     only = len(machine.numa_nodes) - len(machine.nodes_with_cores)
     without = sum(node.memory_mb == 0 for node in machine.numa_nodes)
     packages = _count(machine.packages, "package")
@@ -48,7 +49,8 @@ def summary(machine: Machine) -> str:
 
 
 def kinds_line(machine: Machine) -> str:
-    """Return how many cores there are of each kind, with their PUs; empty where all are of one."""
+    """Return how many cores there are of each kind, with their PUs; empty where there is one
+    kind."""
     kinds = machine.core_kinds
     if len(kinds) < 2:
         return ""
@@ -86,7 +88,8 @@ def heading(machine: Machine) -> str:
 
 def _fill(cells: Sequence[str], columns: int, prefix: str) -> list[str]:
     """Return cells in lines, the first with the prefix and the others indented by its length. A
-    prefix that leaves no room for the widest cell has a line of its own."""
+    prefix that leaves no room for the widest cell has a line of its own, and the others are
+    indented by two."""
     if prefix.strip() and len(prefix) + max(map(len, cells)) > columns:
         return [prefix.rstrip(), *_fill(cells, columns, "  ")]
     lines: list[str] = []
@@ -106,7 +109,7 @@ def _detailed(group: Sequence[Core]) -> list[str]:
 
 def _collapsed(group: Sequence[Core]) -> list[str]:
     """Return ranges of the cores' first threads, of their second ones and so on, in cells that end
-    at commas. All cores have the same number of threads."""
+    at commas. group: cores with the same number of threads."""
     threads = [format_pus(pus) for pus in zip(*(core.pus for core in group), strict=True)]
     cells: list[str] = []
     for number, text in enumerate(threads):
@@ -143,7 +146,7 @@ def _pu_lines(node: NumaNode, columns: int, collapse: bool) -> list[str]:
 
 
 def _memory_lines(node: NumaNode) -> list[str]:
-    """Return the lines on kind and cache of a NUMA node's memory; the size is _title's."""
+    """Return the lines on kind and cache of a NUMA node's memory."""
     lines = [node.memory_kind] if node.memory_kind else []
     if node.memory_side_cache_mb is not None:
         lines.append(f"cache {node.memory_side_cache_mb} MiB")
@@ -163,8 +166,8 @@ def _title(node: NumaNode, columns: int) -> tuple[str, str]:
 
 
 def _draw_node(node: NumaNode, columns: int, collapse: bool, titled: bool) -> list[Text]:
-    """Return the lines of a NUMA node's box. columns: inside it; titled: the memory's size is in
-    the border."""
+    """Return the lines of a NUMA node's box. columns: inside it; titled: the border has the
+    memory's size if that fits."""
     colour = _colour(node.number)
     title, memory = _title(node, columns if titled else 0)
     rows = [memory] if memory else []
@@ -212,8 +215,8 @@ def _layout(machine: Machine, width: int) -> tuple[int, int, bool]:
 
 
 def terminal(machine: Machine, width: int) -> list[Text]:
-    """Return the lines of a machine as nested boxes, at most `width` characters wide (40 or
-    more)."""
+    """Return the lines of a machine as nested boxes with a legend, for a terminal that is `width`
+    characters wide, 40 or more."""
     across, columns, collapse = _layout(machine, width)
     titled = all(not _title(node, columns)[1] for node in machine.numa_nodes)
     needed = [
@@ -282,7 +285,7 @@ def node_label(node: NumaNode) -> str:
 
 
 def description(machine: Machine) -> str:
-    """Return what the picture shows in words, for readers who can't see it."""
+    """Return a machine's cores and memory in words, for readers who can't see the picture."""
     sentences = [f"{line}." for line in (summary(machine), kinds_line(machine)) if line]
     for node in machine.numa_nodes:
         groups = "; ".join(

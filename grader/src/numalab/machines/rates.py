@@ -1,4 +1,4 @@
-"""Published rates at which parts of a machine move data, from which times are modelled.
+"""Published rates at which parts of a machine move data, as its file gives them.
 
 common/machines/README.md has the meaning of each rate.
 """
@@ -50,8 +50,9 @@ def known_rate(
     distance: int | None = None,
     memory_kind: str = "",
 ) -> float | None:
-    """Return a rate in 10^9 bytes per second, else that for all other distances and kinds; None
-    where it is unknown. distance: of a core or link; memory_kind: of a controller."""
+    """Return the rate of a resource at a distance or for a kind of memory, in 10^9 bytes per
+    second, else its rate without either; None where there is none. distance: of a core or link;
+    memory_kind: of a controller."""
     fitting = {
         (rate.distance, rate.memory_kind): rate.gb_s for rate in rates if rate.resource == resource
     }
@@ -64,8 +65,8 @@ def known_rate(
 def read_rates(
     top: Table, distances: Collection[int], memory_kinds: Collection[str]
 ) -> tuple[PublishedRate, ...]:
-    """Return the rates in a machine's file, in order. distances: all of the machine, 10 among them;
-    memory_kinds: of its NUMA nodes. Raises the file's error."""
+    """Return the rates in a machine's file, in order. distances: those of the machine, 10 among
+    them; memory_kinds: of its NUMA nodes. Raises the file's error for a mistake."""
     rates: list[PublishedRate] = []
     for table in top.tables("rate", RATE_KEYS):
         table.need("of", "gb_s", "source", "how")
@@ -137,10 +138,9 @@ def unknown_rates(
     """Return the names of what has no rate.
 
     Args:
-        distances: all of the machine, 10 among them.
-        memory_kinds: of all NUMA nodes, an empty one where it is not given.
-        l3s: whether NUMA nodes have several L3s. Else no rate of an L3 is needed: the controller's
-            is the limit of all cores together.
+        distances: those of the machine, 10 among them.
+        memory_kinds: of the NUMA nodes, an empty one where it is not given.
+        l3s: whether rates of L3s are needed, too.
     """
     missing = []
     for resource in RESOURCES:

@@ -1,8 +1,7 @@
-"""Machines made from a seed: NUMA machines that were never published, so that questions about them
-are answered by observing them, not by looking them up. Pure functions.
+"""Machines made from a seed: NUMA machines without a published description, so that questions about
+them are answered by observing them. Pure functions.
 
-A seed makes the same machine for ever. Each property is drawn by its own name (draws.py);
-grader/tests/machines/test_seeded.py has digests of what some seeds make.
+A seed makes the same machine again: each property is drawn by its own name (draws.py).
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def seed_in(name: str) -> int:
 
 
 def draw(seed: int, what: str, choices: int) -> int:
-    """Return a number from 0 to choices - 1, always the same for a seed and what is drawn."""
+    """Return a number from 0 to choices - 1, which depends on the seed and on what is drawn."""
     return draws.draw(f"numalab machine {seed}: {what}", choices)
 
 
@@ -106,7 +105,7 @@ _SHAPES = tuple(_shapes())
 
 def _weight(shape: Shape) -> int:
     """Return how often a shape is among those to draw from: more often with two hardware threads,
-    several NUMA nodes in a package, or several packages, which can be mistaken in more ways."""
+    several NUMA nodes in a package, or several packages."""
     return shape.threads * (2 if shape.nodes > 1 else 1) * (2 if shape.packages > 1 else 1)
 
 
@@ -217,7 +216,7 @@ def _distances(seed: int, shape: Shape, numbers: dict[_Slot, int]) -> Matrix:
 
 
 def _sizes_mib(seed: int, count: int) -> list[int]:
-    """Return the memory of each NUMA node; one has much more than any other."""
+    """Return the memory of each NUMA node; one has more than any other."""
     sizes = [pick(seed, f"memory of NUMA node {number}", _SIZES_MIB) for number in range(count)]
     sizes[draw(seed, "largest NUMA node", count)] = pick(seed, "largest memory", _LARGEST_MIB)
     return sizes

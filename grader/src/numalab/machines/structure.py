@@ -15,7 +15,7 @@ Pus = frozenset[int]
 
 @dataclass(frozen=True)
 class PuUnits:
-    """A PU and its units. core, l3, package: all PUs of the unit that it is in, itself among them;
+    """A PU and its units. core, l3, package: the PUs of the unit that it is in, itself among them;
     empty where it is in none."""
 
     number: int
@@ -63,13 +63,13 @@ class Structure:
         return frozenset(pu.number for pu in self.pus if pu.numa_node == numa_node)
 
     def logical_pus(self, numbers: Iterable[int]) -> Pus:
-        """Return hwloc's logical numbers of these PUs."""
+        """Return hwloc's logical numbers of these PUs; a PU that is not there has none."""
         chosen = set(numbers)
         return frozenset(index for index, pu in enumerate(self.pus) if pu.number in chosen)
 
     def logical_nodes(self, numbers: Iterable[int]) -> frozenset[int]:
-        """Return hwloc's logical numbers of these NUMA nodes. Raises ValueError where one is not
-        there."""
+        """Return hwloc's logical numbers of these NUMA nodes, their positions in numa_nodes. Raises
+        ValueError where one is not there."""
         return frozenset(self.numa_nodes.index(number) for number in numbers)
 
 
@@ -88,7 +88,8 @@ def _together(pus: Iterable[Json], unit: str) -> Callable[[Json], Pus]:
 
 
 def structure_of_node(node: Json) -> Structure:
-    """Return the structure that describe_node reports. Raises LookupError with what is missing."""
+    """Return the structure that describe_node reports. Raises LookupError where a part is
+    missing."""
     core, l3, package = (_together(node["pu_list"], unit) for unit in ("core", "l3", "package"))
     memory = {entry["numa_node"]: entry["memory_bytes"] for entry in node["numa_node_list"]}
     numbers = tuple(memory)
@@ -111,8 +112,8 @@ def structure_of_node(node: Json) -> Structure:
 
 
 def structure_of_machine(machine: Machine) -> Structure:
-    """Return the structure of a described machine as hwloc would have it. Its numa_nodes are only
-    those with cores; distances and largest are of all."""
+    """Return the structure of a described machine. Its numa_nodes are those with cores; distances
+    and largest are of all."""
     nodes = {pu: node for node in machine.numa_nodes for pu in node.pus}
     core: dict[int, Pus] = {}
     l3: dict[int, Pus] = {}

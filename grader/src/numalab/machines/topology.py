@@ -32,7 +32,7 @@ class Topology:
     """The PUs of a machine.
 
     Attributes:
-        pus: in hwloc's order: package by package, NUMA node by NUMA node, core by core.
+        pus: in hwloc's order.
         is_even: whether they are known to be all PUs of the machine, and the units of each level
             have the same number of PUs (_is_even).
     """
@@ -59,8 +59,9 @@ class Topology:
 
 
 def topology_of_node(node: Json) -> Topology:
-    """Return the PUs that a process may use, from what describe_node reports. Without its number of
-    online PUs they are taken for a part of the machine; where it hides cores, each PU is one."""
+    """Return the PUs that a process may use, from what describe_node reports. Where a PU has no
+    core, as in some virtual machines, each PU counts as one. is_even is False then, and where the
+    number of online PUs is not reported."""
     pus = tuple(
         Pu(entry["pu"], entry["core"], entry["package"], entry["numa_node"])
         for entry in node["pu_list"]
@@ -80,7 +81,8 @@ def memory_nodes(node: Json) -> list[int]:
 
 
 def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
-    """Return the first PU of each core, in hwloc's order. numa_node: None: of all NUMA nodes."""
+    """Return the first PU of each core, in the topology's order. numa_node: None: of all NUMA
+    nodes."""
     first: dict[int, int] = {}
     for pu in topology.pus:
         if numa_node in (None, pu.numa_node):
@@ -89,12 +91,12 @@ def core_pus(topology: Topology, numa_node: int | None = None) -> list[int]:
 
 
 def thread_nodes(topology: Topology) -> list[int]:
-    """Return the NUMA nodes with PUs that may be used, in hwloc's order."""
+    """Return the NUMA nodes of the PUs, in the topology's order."""
     return list(dict.fromkeys(pu.numa_node for pu in topology.pus))
 
 
 def topology_of_machine(machine: Machine) -> Topology:
-    """Return all PUs of a described machine in hwloc's order: the units of each level by their
+    """Return the PUs of a described machine in hwloc's order: the units of each level by their
     lowest PU."""
 
     def lowest(part: NumaNode) -> tuple[int, int]:
@@ -120,7 +122,7 @@ def topology_of_machine(machine: Machine) -> Topology:
 
 def _is_even(pus: Sequence[Pu], numa_nodes: int) -> bool:
     """Tell whether all packages have the same number of PUs, all NUMA nodes and all cores, too, and
-    no NUMA node crosses packages. numa_nodes: how many should have PUs."""
+    no NUMA node is crossed (_are_crossed). numa_nodes: how many have to have PUs."""
     if any(pu.numa_node < 0 for pu in pus) or _are_crossed(pus):
         return False
     for unit in ("package", "numa_node", "core"):

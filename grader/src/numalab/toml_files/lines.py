@@ -1,6 +1,6 @@
-"""The line of each table, key and value of a TOML text, which tomllib does not report.
+"""The lines of tables, keys and values of a TOML text, which tomllib does not report.
 
-This scans a text that tomllib has already accepted, so it checks nothing.
+The text has to be valid; it is scanned and not checked.
 """
 
 from __future__ import annotations

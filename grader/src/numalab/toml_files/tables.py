@@ -1,12 +1,11 @@
-"""A table of a TOML file, whose keys are checked, and each value when it is read.
+"""A table of a TOML file, whose keys are checked when it is made, and values when they are read.
 
     top = parse_table(text, "course.toml", UserError, ("title", "late"))
     title = top.text("title", default="")
     late = top.table("late", ("per_day",))
 
-A mistake is reported with its file and line, what is wrong, and mostly what is allowed. The caller
-gives the class of the error, such as UserError for a user's file and NumalabError for numalab's
-own. A reader's own rules call `fail` or `refuse`."""
+A mistake is raised as the caller's exception, with the name of the file and a line.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +37,8 @@ _NEEDED: Any = object()  # in the place of a default: the key has to be there
 
 
 def toml_value(value: Any) -> str:
-    """Return a value about as the file has it, cut to LONGEST_VALUE characters."""
+    """Return a value for a message, about as TOML has it; after LONGEST_VALUE characters the rest
+    is replaced by " ..."."""
     if isinstance(value, bool):
         said = str(value).lower()
     elif isinstance(value, datetime | date | time):
@@ -49,8 +49,8 @@ def toml_value(value: Any) -> str:
 
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
-    """Return a question with the known word that is most like a word, and a blank before it; empty
-    where none is like it."""
+    """Return a blank and a question with the known word that is most like a word (difflib); empty
+    where none is close."""
     plain = re.sub(r"[\s-]+", "_", word.lower())
     near = difflib.get_close_matches(plain, known, n=1)
     return f" Did you mean '{near[0]}'?" if near else ""
@@ -62,7 +62,7 @@ class TomlFile:
     Attributes:
         name: the file's in messages; empty: they begin with the line.
         error: makes the exception for a message.
-        top_keys: keys that belong above all tables.
+        top_keys: keys that belong above the first table header.
     """
 
     def __init__(self, text: str, name: str, error: MakeError) -> None:
@@ -80,7 +80,8 @@ class TomlFile:
         return self._lines[place]
 
     def made_error(self, line: int, message: str) -> Exception:
-        """Return the file's error, to be raised, with a message that may quote the file."""
+        """Return the file's error with a line and a message. message: may quote the file; it is
+        made visible and cut to LONGEST_MESSAGE characters."""
         where = f"{self.name}:{line}" if self.name else f"line {line}"
         # The name is numalab's; the message may have untrusted input.
         return self.error(f"{where}: {shortened(visible(message), LONGEST_MESSAGE)}")
@@ -90,10 +91,10 @@ class Table:
     """A table of a TOML file.
 
     Methods that return a key's value raise the file's error where it is not what they say and, if
-    they say nothing else, where the key is missing and they are given no default.
+    they say nothing else, where the key is missing and they are given no default. A default is not
+    checked.
 
     Attributes:
-        file: the file that it is in.
         place: keys and indices that lead to it.
         values: its keys and values.
     """
@@ -105,14 +106,14 @@ class Table:
         values: Mapping[str, Any],
         keys: Collection[str] | None,
     ) -> None:
-        """Check the keys. keys: those that the table may have; None: any. Raises the file's
-        error."""
+        """Make the table. keys: those that it may have; None: any. Raises the file's error for
+        another key."""
         self.file, self.place, self.values = file, place, values
         if keys is not None:
             self.check_keys(keys)
 
     def check_keys(self, keys: Collection[str]) -> None:
-        """Fail where there is a key that is not among `keys`."""
+        """Raise the file's error where there is a key that is not among `keys`."""
         for key in self.values:
             if key not in keys:
                 self._refuse_key(key, keys)
@@ -147,7 +148,7 @@ class Table:
         return key in self.values
 
     def need(self, *keys: str) -> None:
-        """Fail where one of the keys is missing."""
+        """Raise the file's error for the first of the keys that is missing."""
         for key in keys:
             if key not in self.values:
                 self.fail(f"{self.header or 'the file'} has no key '{key}'; add it")
@@ -164,7 +165,7 @@ class Table:
         return take(key) if key in self.values else None
 
     def text(self, key: str, default: str = _NEEDED) -> str:
-        """Return a text, which may be empty only where there is a default."""
+        """Return a text; without a default it has to have more than white space."""
 
         def read(value: Any) -> str:
             if not isinstance(value, str):
@@ -176,7 +177,7 @@ class Table:
         return self._taken(key, default, read)
 
     def choice(self, key: str, allowed: Collection[_T], default: _T = _NEEDED) -> _T:
-        """Return one of the allowed words."""
+        """Return the one of the allowed values that a key's value equals."""
 
         def read(value: Any) -> _T:
             for word in allowed:
@@ -203,8 +204,8 @@ class Table:
         return self._taken(key, default, lambda value: self.whole_value(value, least, key))
 
     def whole_value(self, value: Any, least: int, *place: str | int, name: str = "") -> int:
-        """Return a value of this table if it is a whole number that is least or more, else raise
-        the file's error. place: of the value; name: for messages; empty: the key."""
+        """Return a value if it is a whole number that is least or more, else raise the file's
+        error. place: where the value is in this table; name: for messages; empty: the key."""
         name = name or f"'{place[0]}'"
         if not isinstance(value, int) or isinstance(value, bool):
             self.fail(f"{name} is {toml_value(value)}; write a whole number", *place)
@@ -246,7 +247,7 @@ class Table:
         return self._taken(key, _NEEDED, read)
 
     def texts(self, key: str, default: Sequence[str] = _NEEDED) -> tuple[str, ...]:
-        """Return a list of texts, which may be empty."""
+        """Return the texts of a list; the list and its texts may be empty."""
 
         def read(value: Any) -> tuple[str, ...]:
             if not isinstance(value, list):
@@ -262,7 +263,7 @@ class Table:
     def choices(
         self, key: str, allowed: Collection[_T], default: Sequence[_T] = _NEEDED
     ) -> tuple[_T, ...]:
-        """Return a list of allowed words, at least one."""
+        """Return the allowed words that a list of texts names, in its order, at least one."""
         if key not in self.values and default is not _NEEDED:
             return tuple(default)
         given = self.texts(key)
@@ -276,7 +277,7 @@ class Table:
         return tuple(by_name[text] for text in given)
 
     def wholes(self, key: str, least: int) -> tuple[int, ...]:
-        """Return a list of whole numbers that are least or more, at least one."""
+        """Return the whole numbers of a list, at least one, each of which is least or more."""
 
         def read(value: Any) -> tuple[int, ...]:
             if not isinstance(value, list) or not value:
@@ -313,7 +314,7 @@ class Table:
         return ".".join([*(str(part) for part in self.place if isinstance(part, str)), key])
 
     def text_values(self) -> dict[str, str]:
-        """Return all keys and values of a table whose values are texts; they may be empty."""
+        """Return the table's keys and values, which have to be texts and may be empty."""
         return {key: self.text(key, default="") for key in self.values}
 
 
@@ -333,7 +334,8 @@ def parse_table(
         keys: as for Table.
         example: advice where the text is no TOML, such as a line of such a file.
 
-    Raises the file's error.
+    Raises the file's error where the text is no TOML, too long or nested too deep, or has a number
+    that is too large or a key that is not among `keys`.
     """
     file = TomlFile(text, name, error)
     if len(text) > LARGEST_FILE_BYTES:
@@ -363,8 +365,8 @@ def parse_table(
 
 
 def _is_too_deep(values: Mapping[str, Any]) -> bool:
-    """Tell whether values nest deeper than DEEPEST. Not recursive, since dotted keys can nest very
-    deep."""
+    """Tell whether values nest deeper than DEEPEST. Not recursive, since dotted keys can nest
+    deeper than Python's calls."""
     level: list[Any] = [values]
     for _ in range(DEEPEST):
         inner = (v.values() if isinstance(v, dict) else v for v in level)
@@ -384,8 +386,8 @@ def _integers(place: KeyPath, value: Any) -> Iterator[tuple[KeyPath, int]]:
 
 
 def read_text(path: Path, error: MakeError) -> str:
-    """Return the text of a TOML file with Unix line ends. Raises the error where it can't be read
-    or is not UTF-8, and FileNotFoundError where there is no such file."""
+    """Return the text of a TOML file with Unix line ends. Raises the error where it is not plain
+    (NotPlain) or not UTF-8, and FileNotFoundError where there is no such file."""
     try:
         return read_plain_text(path, LARGEST_FILE_BYTES, follow_links=True)
     except NotPlain as cause:
@@ -395,8 +397,7 @@ def read_text(path: Path, error: MakeError) -> str:
 
 
 def read_table(path: Path, error: MakeError, keys: Collection[str] | None) -> Table:
-    """Return the table of a file's own keys. keys: as for Table. Raises the file's error, also
-    where the file can't be read."""
+    """Return the table of a file's own keys. keys: as for Table. Raises the error for a mistake."""
     try:
         text = read_text(path, error)
     except FileNotFoundError as cause:

@@ -1,4 +1,5 @@
-"""Start virtual machines: from a snapshot, else by a boot, after which one is kept if it can be."""
+"""Start virtual machines: from a snapshot, else by a boot, after which a snapshot is kept if it can
+be."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ def boot(plan: GuestPlan, store: snapshots.Store | None, progress: StepReport) -
     Args:
         store: the snapshots; None: none is read or written.
 
-    Raises UserError where QEMU or setpriv is missing, and NumalabError, mostly with the console's
-    last lines, or with the system's reason why QEMU can't be started.
+    Raises UserError where QEMU or setpriv is missing, and NumalabError where the guest can't be
+    started.
     """
     return boot_all(plan, store, progress, [None])[0]
 
@@ -37,7 +38,8 @@ def boot_all(
     """Start guests, the nodes of a cluster, and return them in the members' order; raises as boot.
 
     Where a store has no snapshot that works, the first guest boots, and the others are woken from
-    its state, or boot where that fails. A member that is None is a guest without a cluster.
+    its state, or boot where that fails. Without a store they boot. A member that is None is a guest
+    without a cluster.
     """
     program = find_qemu()
     try:
@@ -76,8 +78,8 @@ class _Start:
     def wake(
         self, members: Sequence[ClusterMember | None], store: snapshots.Store
     ) -> list[Guest] | None:
-        """Return guests woken from a snapshot; None where there is none, or it does not work and is
-        dropped. Raises OSError."""
+        """Return guests woken from a snapshot and set up; None where there is none, or it does not
+        work and is dropped."""
         with contextlib.ExitStack() as opened, contextlib.ExitStack() as started:
             files = []  # one for each guest: processes that inherit a file share its position
             for _ in members:
@@ -106,8 +108,8 @@ class _Start:
     def boot(
         self, members: Sequence[ClusterMember | None], store: snapshots.Store | None
     ) -> list[Guest]:
-        """Return booted guests. store: gets a snapshot of the first guest; None: none is kept.
-        Raises GuestFailed and OSError."""
+        """Boot guests, one that hangs once more, and return them set up. store: gets a snapshot of
+        the first guest; None: none is kept."""
         self.progress(f"booting {self._what(members)}")
         deadline = time.monotonic() + self.plan.boot_limit_s
         with contextlib.ExitStack() as started:
@@ -146,8 +148,8 @@ class _Start:
         return guest
 
     def _keep(self, guest: Guest, store: snapshots.Store) -> None:
-        """Keep a snapshot if that can be done. A failure only makes the next start slower; it is
-        raised where the guest has ended, too."""
+        """Keep a snapshot of a guest if that can be done. A failure is reported to progress, and
+        raised where the guest has ended."""
         try:
             with store.writing(self.key) as file:
                 if file is not None:

@@ -17,21 +17,21 @@ SEND_LIMIT_S = 60.0  # a guest that hangs reads nothing
 
 
 class ChannelClosed(Exception):
-    """The line's other end is gone, as where QEMU has ended, or takes longer than SEND_LIMIT_S to
+    """A failure to send or receive, as where QEMU has ended, or takes longer than SEND_LIMIT_S to
     read a frame."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame from the guest. type: one of READY to ENDED."""
+    """A frame from the guest. type: such as READY."""
 
     type: int
     payload: bytes
 
 
 class Channel:
-    """Frames over a connected stream socket, which close() closes. What sends or receives raises
-    ChannelClosed."""
+    """Frames over a connected stream socket, which close() closes. Methods that send or receive
+    raise ChannelClosed where that fails."""
 
     def __init__(self, line: socket.socket) -> None:
         self._line = line
@@ -85,7 +85,8 @@ class Channel:
         return list(iter(self._next, None))
 
     def wait_for(self, kind: int, limit_s: float) -> Frame | None:
-        """Return the next frame of a type, and drop those before it; None after limit_s seconds."""
+        """Return the next frame of a type, and drop those before it; None where none comes in
+        limit_s seconds."""
         deadline = time.monotonic() + limit_s
         try:
             while (left_s := deadline - time.monotonic()) > 0:

@@ -10,10 +10,8 @@
         crossed = cluster.counts().subtract(before)
         crossed.nodes[0].sent.tcp_payload_bytes
 
-Nodes are named node1, node2 and so on; their addresses are 10.0.0.1 and so on, on eth0. They know
-each other's Ethernet addresses and speak no IPv6, so no ARP and no neighbour discovery crosses a
-link. mpiexec on node1 starts the ranks of other nodes over the link itself (mpi_environment), which
-adds some kilobytes.
+network.py has the names and addresses of the nodes. What mpiexec sends to start ranks on other
+nodes crosses the links, too.
 """
 
 from __future__ import annotations
@@ -51,10 +49,9 @@ class ClusterOptions:
         nodes: LEAST_NODES to MOST_NODES.
         rate_mbit_s: of each direction of each node's link, in 10^6 bits per second,
             LEAST_RATE_MBIT_S to MOST_RATE_MBIT_S.
-        card: with e1000 Linux has the card cut TCP's data into segments, so a capture in a node
-            shows frames that are larger than the MTU; on the link none is.
-        capture: folder for node1.pcap and so on, which get all frames of a node's link in both
-            directions; None: nothing is captured.
+        card: of the nodes.
+        capture: folder for captures of the nodes' links, node1.pcap and so on; None: nothing is
+            captured.
     """
 
     nodes: int = 2
@@ -64,7 +61,7 @@ class ClusterOptions:
 
 
 class Cluster(contextlib.AbstractContextManager["Cluster"]):
-    """A running cluster; boot_cluster makes it. As a context manager it is closed at the end."""
+    """A running cluster, which is closed at the end of a `with` block."""
 
     def __init__(self, guests: Sequence[Guest], relay: Relay) -> None:
         self.guests = tuple(guests)  # node1 first
@@ -104,10 +101,9 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
     ) -> Ended | None:
-        """Run one command on a node (1 is node1) as Guest.run does, with mpi_environment added.
+        """Run a command on a node (1 is node1) as Guest.run does, with mpi_environment added.
 
-        What it has started on other nodes ends with it. A node runs one command at a time. Raises
-        GuestFailed, also where the relay ends meanwhile or, from Linux 5.3 on, another node.
+        Raises GuestFailed, also where the relay ends meanwhile or, from Linux 5.3 on, another node.
         """
         guest = self.guests[node - 1]
         others = {end: one for end, one in self._ends.items() if one is not guest}
@@ -118,13 +114,13 @@ class Cluster(contextlib.AbstractContextManager["Cluster"]):
         )
 
     def counts(self) -> Counts:
-        """Return what has crossed each node's link since the relay was started; waits until the
-        links are quiet (Relay.counts). Raises GuestFailed."""
+        """Return what has crossed each node's link since the relay was started, after waiting until
+        the links are quiet (Relay.counts). Raises GuestFailed where the relay fails."""
         return self._relay.counts()
 
 
 class _Watch(Input):
-    """An input that also watches the relay and the other nodes: a command would wait for ever for a
+    """An input that also watches the relay and the other nodes, since a command would wait for a
     node that is gone. handle() raises GuestFailed where one has ended."""
 
     def __init__(self, source: Input, others: Mapping[int, Guest], relay: Relay) -> None:
@@ -156,9 +152,9 @@ def boot_cluster(
 ) -> Cluster:
     """Boot a cluster and return it once its nodes are set up; the caller closes it.
 
-    Its programs have been built (plan.build_programs with is_cluster). shares, system: as for
-    plan.make_plan. Raises UserError, as where an option can't be or this machine can't carry such a
-    cluster, NumalabError, mostly with the last lines of a node's console, and OSError.
+    Its programs have to be built (plan.build_programs with is_cluster). shares, system: as for
+    plan.make_plan. Raises UserError for options that are out of range or that this machine can't
+    meet, and NumalabError where the cluster can't be started.
     """
     check_options(options)
     plan, store = make_plan(

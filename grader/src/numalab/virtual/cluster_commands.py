@@ -25,7 +25,7 @@ from numalab.words import short
 
 class Lines:
     """Output that is passed on as whole lines with a prefix, so that nodes can share a stream.
-    end() completes the last line."""
+    end() passes on a last line that is not complete."""
 
     def __init__(self, prefix: str, write: Callable[[bytes], None]) -> None:
         self._prefix, self._write = prefix.encode(), write
@@ -59,10 +59,9 @@ def run_on_first(
 
 
 def run_on_all(cluster: Cluster, command: Sequence[str], folder: Path, results: Path | None) -> int:
-    """Run a command on all nodes at once, each line of output with its node's name before it; it
-    gets no input. Return the first exit code that is not 0, in the order of
-    the nodes, else 0. Raises NumalabError where a node fails, and OSError where output can't be
-    written; that, as Ctrl-C, kills all nodes."""
+    """Run a command on all nodes at once, without input, each line of output with its node's name
+    before it. Return the first exit code that is not 0, in the order of the nodes, else 0. Raises
+    NumalabError where a node fails. Ctrl-C, or output that can't be written, kills the nodes."""
     turn = threading.Lock()
     out, err = (_writer(stream.fileno(), turn) for stream in (sys.stdout, sys.stderr))
     ended: dict[int, Ended | None] = {}
@@ -140,7 +139,7 @@ def _traffic_json(traffic: LinkTraffic) -> Json:
 
 
 def json_record(machine: str, options: ClusterOptions, counts: Counts, exit_code: int) -> Json:
-    """Return what is written to the FILE of --json."""
+    """Return the traffic of each node, with the cluster's options and the exit code, as JSON."""
     return {
         "machine": machine,
         "rate_mbit_s": options.rate_mbit_s,

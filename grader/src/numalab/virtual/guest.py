@@ -1,9 +1,5 @@
 """A virtual machine while it runs: start it or wake it from a snapshot, mount folders of this
-machine in it, run commands there, and end it.
-
-There is no temporary folder: besides Linux, a snapshot and the mounted folders, QEMU uses memory
-files and sockets that it inherits. It dies with the process that started it, however that ends.
-"""
+machine in it, run commands there, and end it."""
 
 from __future__ import annotations
 
@@ -57,8 +53,8 @@ PROGRAMS_SHARE = 0.125  # of the guest's memory, for programs that it holds
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended. code: 0 where a signal ended it; signal: 0 unless one ended it; refused:
-    the errno for which it could not be started, else 0."""
+    """How a command ended. code: its exit code, 127 where it was refused; signal: the number of the
+    signal that ended it, else 0; refused: the errno for which it could not be started, else 0."""
 
     code: int
     signal: int = 0
@@ -68,7 +64,7 @@ class Ended:
 @dataclass(frozen=True)
 class ClusterMember:
     """A guest's part in a cluster. link: QEMU's end of its link, which the caller closes; finalize:
-    content of the library that MPI programs need there (common/guest/finalize.c)."""
+    content of a library for MPI programs (common/guest/finalize.c)."""
 
     node: Node
     link: socket.socket
@@ -79,7 +75,8 @@ class ClusterMember:
 
 
 def _local_files() -> Iterator[tuple[str, bytes]]:
-    """Yield path and content of the files of /etc that programs need, none with secrets."""
+    """Yield path and content of files for the guest's /etc: this machine's on libraries and name
+    services, as far as they can be read, then own ones on users and groups."""
     for name in ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/nsswitch.conf"):
         with contextlib.suppress(OSError):
             yield name, Path(name).read_bytes()
@@ -104,8 +101,8 @@ def _local_links() -> Iterator[tuple[str, str]]:
 
 
 class Guest(contextlib.AbstractContextManager["Guest"]):
-    """A running virtual machine; booting.boot makes one. As a context manager it is closed at the
-    end. name: the machine's, of a cluster's node node1 and so on."""
+    """A virtual machine, which is closed at the end of a `with` block. name: the machine's, of a
+    cluster's node node1 and so on."""
 
     def __init__(
         self,
@@ -116,7 +113,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         member: ClusterMember | None = None,
     ) -> None:
         """Start QEMU (program); is_up_within or wake, then set_up, make the guest usable. snapshot:
-        descriptor of one to wake from, which the caller closes; None: boot. Raises OSError."""
+        descriptor of one to wake from, which the caller closes; None: boot."""
         self.plan = plan
         self._member = member
         self.name = member.node.name if member else plan.machine.name
@@ -167,7 +164,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         self._console.close()
 
     def pause(self) -> None:
-        """Stop the whole virtual machine, so that it uses none of this machine's cores."""
+        """Stop QEMU (SIGSTOP), so that the guest uses none of this machine's cores."""
         self.process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -176,8 +173,9 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
     # ---- coming up -----------------------------------------------------------------
 
     def console(self) -> str:
-        """Return the last lines that Linux, the guest's first process and QEMU have printed; empty
-        where they have printed nothing."""
+        """Return the last lines, at most CONSOLE_LINES and none of them blank, that Linux, the
+        guest's first process and QEMU have printed, indented; empty where they have printed
+        nothing."""
         size = os.fstat(self._console.fileno()).st_size
         text = os.pread(self._console.fileno(), size, 0).decode(errors="replace")
         lines = [text_line.rstrip() for text_line in text.splitlines() if text_line.strip()]
@@ -201,14 +199,16 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
     def lost(self) -> GuestFailed:
         """Return the error to raise once the line is closed: GuestEnded where the guest itself
-        brought that about, else GuestFailed. Waits up to END_LIMIT_S for QEMU's end."""
+        brought that about (is_own_end), else GuestFailed. Waits up to END_LIMIT_S for QEMU's
+        end."""
         self._wait_for_end()
         failed = self.failure(f"QEMU ended, and {self.name} with it.")
         return GuestEnded(str(failed)) if is_own_end(self.process.returncode) else failed
 
     def is_up_within(self, limit_s: float) -> bool:
-        """Wait until a booting guest is up, and tell whether it is. Raises GuestFailed where QEMU
-        ends, or Linux numbers the PUs in another way than the machine's description."""
+        """Wait up to limit_s seconds until a booting guest is up, and tell whether it is. Raises
+        GuestFailed where QEMU ends, or Linux numbers the PUs in another way than the machine's
+        description."""
         try:
             ready = self.channel.wait_for(line.READY, limit_s)
         except ChannelClosed as error:
@@ -232,9 +232,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             )
 
     def _ping(self, limit_s: float) -> str:
-        """Ping the guest, wait for its answer, and return the first thing that it says went wrong
-        since the last one; empty where nothing did. An answer that run() no longer waited for may
-        come first. Raises GuestFailed."""
+        """Ping the guest, wait for the answers to it and to earlier pings, up to limit_s seconds
+        for each, and return the first trouble that they report; empty where they report none."""
         trouble = ""
         try:
             self._send_ping()
@@ -273,8 +272,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             time.sleep(0.02)
 
     def wake(self) -> None:
-        """Wait until QEMU has read the snapshot, and let the guest go on, which was stopped when it
-        was written. Raises GuestFailed."""
+        """Wait until QEMU has read the snapshot, let the guest go on, and wait for its answer.
+        Raises GuestFailed where that fails or takes too long (RESTORE_LIMIT_S for each wait)."""
         monitor = QemuMonitor(self._control)
         deadline = time.monotonic() + RESTORE_LIMIT_S
         while (state := monitor.ask("query-status").get("status")) == "inmigrate":
@@ -286,7 +285,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
     def set_up(self) -> None:
         """Give the guest what its boot or snapshot lacks, such as the time, its name, files of /etc
-        and the shared folders. Raises GuestFailed."""
+        and the shared folders. Raises GuestFailed where it ends or reports trouble."""
         try:
             self._send_set_up()
         except ChannelClosed as error:
@@ -316,7 +315,7 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
             )
 
     def _send_network(self, member: ClusterMember) -> None:
-        """Send a cluster node's addresses, and what MPI needs."""
+        """Send a cluster node's addresses, and what MPI needs there."""
         node = member.node
         names = "".join(f"{one.name}\n" for one in all_nodes(node.nodes))
         self.channel.send(line.WRITE, f"{NODE_NAMES_FILE}\0{names}".encode())
@@ -328,8 +327,8 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
     def hold(self, programs: Mapping[str, Path]) -> None:
         """Put programs into the guest's memory, in place of those that it held before; one that it
         holds already isn't sent again. programs: this machine's files by the path in the guest.
-        Raises GuestFailed, GuestEnded where they are too large for the guest's memory, and OSError
-        where one can't be read."""
+        Raises GuestFailed, and GuestEnded where they take more than PROGRAMS_SHARE of the guest's
+        memory."""
         contents = {path: file.read_bytes() for path, file in programs.items()}
         size, most = sum(map(len, contents.values())), PROGRAMS_SHARE * self.plan.memory_bytes
         if size > most:
@@ -372,17 +371,16 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
         window: tuple[int, int] = (0, 0),
         limit_s: float | None = None,
     ) -> Ended | None:
-        """Run one command to its end; return None after limit_s seconds, with the command killed.
+        """Run one command to its end, or kill it after limit_s seconds and return None.
 
         Args:
             arguments, folder, environment: of the command, with the guest's paths.
             write_output, write_errors: called with each piece of its output as it comes.
             source: what it reads; None: nothing, and its input does not end.
             window: rows and columns of a terminal for it; zeros for pipes.
-            limit_s: None: it may run for ever.
+            limit_s: None: there is no limit.
 
-        Raises GuestFailed, also where the guest answers nothing for SILENCE_LIMIT_S; what source
-        and the writers raise passes through.
+        Raises GuestFailed where the guest ends or hangs.
         """
         deadline = None if limit_s is None else time.monotonic() + limit_s
         killed = False
@@ -447,8 +445,9 @@ class Guest(contextlib.AbstractContextManager["Guest"]):
 
 
 class _Heart:
-    """Tells whether a guest that runs a command is alive: after HEARTBEAT_S without a frame a ping
-    is due, and any frame counts as its answer, which comes late where this machine is loaded."""
+    """A watch on whether a guest that runs a command is alive. After HEARTBEAT_S without a frame a
+    ping is due, and a frame of any type counts as its answer; without one for SILENCE_LIMIT_S the
+    guest counts as stopped."""
 
     def __init__(self) -> None:
         self._heard_s = time.monotonic()
@@ -468,16 +467,15 @@ class _Heart:
 
 
 class Input:
-    """What a command reads while it runs: nothing here; guest_commands.ForwardedInput passes on
-    this process's input."""
+    """What a command reads while it runs, which handle() sends; here nothing."""
 
     def readers(self) -> Sequence[Any]:
         """Return the files or descriptors that are to be polled for reading."""
         return ()
 
     def handle(self, ready: set[Any], selector: selectors.BaseSelector, channel: Channel) -> None:
-        """Act on the readers that are ready; the set may have others. Called once with none at the
-        start, then about every HEARTBEAT_S or more often. May change what the selector polls."""
+        """Act on the readers that are ready; the set may be empty or have others. May change what
+        the selector polls."""
 
     def consumed(self) -> None:
         """Note that the guest has taken what it was sent last."""

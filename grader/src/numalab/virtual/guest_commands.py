@@ -1,4 +1,4 @@
-"""`numalab machine run`: one command in a virtual machine, as if it ran on this one."""
+"""One command in a virtual machine, with this process's input, output and signals."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ def window_size() -> tuple[int, int]:
 
 
 class ForwardedInput(Input):
-    """Passes on this process's input and signals while a command runs, within attached(). handle()
-    raises KeyboardInterrupt at LEAVE, and at the Ctrl-C after INTERRUPTS_BEFORE_KILL."""
+    """This process's input and signals, passed on while a command runs, within attached(). handle()
+    raises KeyboardInterrupt where LEAVE is typed alone in a terminal, and at the Ctrl-C after
+    INTERRUPTS_BEFORE_KILL."""
 
     def __init__(self, interactive: bool) -> None:
         self.interactive = interactive
@@ -172,8 +173,9 @@ _LEFT_OUT = ("SLURM", "PMI_", "PMIX_", "XDG_", "DBUS_", "SSH_", "NUMALAB_", "PYT
 def guest_environment(
     environment: Mapping[str, str], machine: str, results: Path | None
 ) -> dict[str, str]:
-    """Return an environment for the guest: without variables about what it does not have, and with
-    those of its user root. results: the folder of --results; None: there is none."""
+    """Return an environment for the guest: without variables about this machine's surroundings
+    (_LEFT_OUT), and with those of the guest's user root. machine: its name; results: the folder of
+    --results; None: there is none."""
     kept = {k: v for k, v in environment.items() if not k.startswith(_LEFT_OUT)}
     kept |= {
         "HOME": "/root",
@@ -257,7 +259,7 @@ def why_refused(reason: int, command: str, folder: Path, shares: Sequence[Share]
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all data to a descriptor. Raises OSError."""
+    """Write all data to a descriptor."""
     while data:
         data = data[os.write(descriptor, data) :]
 
@@ -277,8 +279,7 @@ def run_command(
         results: the folder of --results; None: there is none.
         run: called in place of guest.run, with the same arguments; None: guest.run.
 
-    Raises NumalabError where the guest fails, OSError where this process's output can't be written,
-    and KeyboardInterrupt (ForwardedInput).
+    Raises NumalabError where the guest fails, and KeyboardInterrupt (ForwardedInput).
     """
     interactive = is_interactive()
     out, err = sys.stdout.fileno(), sys.stderr.fileno()

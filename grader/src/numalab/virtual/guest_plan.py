@@ -14,7 +14,8 @@ from numalab.virtual.kernel import GuestKernel
 @dataclass(frozen=True)
 class Share:
     """A folder of this machine, mounted in the guest at the same path. cached: its files do not
-    change while the guest runs, which may keep what it has read of them."""
+    change while the guest runs, which may keep what it has read of them if the share is not
+    writable."""
 
     path: Path
     writable: bool = False
@@ -32,7 +33,7 @@ class GuestPlan:
     """What a guest is started from, besides QEMU.
 
     Attributes:
-        machine: as it is booted, scaled to what this machine can carry or as options say.
+        machine: as it is booted, of the described size or scaled.
         node_memory_mib: of each NUMA node with memory; of a machine made from a seed the smallest.
         init: content of the guest's first process.
         tsc_khz: rate of this machine's time stamp counter; 0: unknown.
@@ -51,7 +52,7 @@ class GuestPlan:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of all NUMA nodes of the guest together."""
+        """Memory of the guest's NUMA nodes together."""
         return sum(self.machine.guest_memory_mib(self.node_memory_mib)) << 20
 
     @property
@@ -80,9 +81,9 @@ class GuestPlan:
         )  # fmt: skip
 
     def key(self, program: str, initrd: bytes) -> str:
-        """Return the key of the guest's snapshot: a digest of QEMU's command, size and time, the
-        Linux kernel and initrd, without the shares, which are mounted later. program: QEMU's path;
-        initrd: what initrd() returns. Raises OSError."""
+        """Return the key of the guest's snapshot: a digest of QEMU's command with blanks for
+        descriptors and shares, which are mounted later, QEMU's size and time, the Linux kernel and
+        initrd. program: QEMU's path; initrd: what initrd() returns."""
         blank = [("/", False)] * qemu.SHARES
         command = self.command(program, qemu.Devices(0, 0, 0, blank, 0), None)
         status = Path(program).stat()

@@ -1,10 +1,8 @@
-"""What of this machine a grading shows in a virtual machine, and what of that a kernel sees. The
-functions change nothing; they read this machine's folders, and ask ldd for libraries.
+"""What of this machine a grading shows in a virtual machine, and what of that a student's code sees
+in a sandbox there (common/guest/sandbox.h).
 
-The guest has the distribution's programs and libraries, those that graded programs are linked to,
-and, for each run, the programs of its command alone. The monitor is root in it. Workers are another
-user in a root folder of their own (common/guest/sandbox.h), and so is a whole MPI job on two nodes
-of a cluster, with its launcher, since a rank may ask the launcher for more processes.
+The monitor runs outside of that sandbox, with workers in it. An MPI job runs in it with its
+launcher, since a rank may ask the launcher for more processes.
 """
 
 from __future__ import annotations
@@ -60,18 +58,17 @@ def library_folders(program: Path) -> set[Path]:
 
 
 def system_links() -> Iterator[tuple[str, str]]:
-    """Yield the symbolic links (target, path) among the folders of programs and libraries, which
-    are links in the guest, too."""
+    """Yield the symbolic links (target, path) among SYSTEM_FOLDERS."""
     for name in SYSTEM_FOLDERS:
         if Path(name).is_symlink():
             yield str(Path(name).readlink()), name
 
 
 def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
-    """Return the folders that programs need in a guest, to be mounted read-only: the
-    distribution's, MPI's, and those of the libraries that they are linked to. hidden: numalab's
-    root and other folders that are never among them, nor are their parents, but for the
-    distribution's. Raises OSError where ldd can't be started."""
+    """Return the folders that programs need in a guest: those of SYSTEM_FOLDERS that are there,
+    then other ones of mpiexec and of the libraries that the programs are linked to. hidden:
+    numalab's root, then further folders; what is within or around one is left out, but for
+    SYSTEM_FOLDERS."""
     folders = map(Path, SYSTEM_FOLDERS)
     system = [folder for folder in folders if folder.is_dir() and not folder.is_symlink()]
     others = {Path(root) for root in other_roots(["mpiexec"], {}, hidden[0])}
@@ -85,8 +82,8 @@ def folders_for(programs: Sequence[Path], hidden: Sequence[Path]) -> list[Path]:
 
 
 def environment_for(given: Mapping[str, str], visible: Sequence[Path]) -> dict[str, str]:
-    """Return the variables of an environment that programs get in a guest with these folders, and
-    always PATH and TMPDIR."""
+    """Return the variables of an environment that programs get in a guest with these folders, with
+    PATH and TMPDIR set."""
     kept = {
         name: value
         for name, value in given.items()
@@ -116,8 +113,8 @@ def command_for(
 ) -> GuestCommand:
     """Return a command in which programs that the guest lacks have the paths that they will get.
 
-    Only the first word and those after --sandbox and --worker can be programs, so that no student's
-    file is taken for one.
+    The first word and those after --sandbox and --worker can be programs; others can't, so that no
+    student's file is taken for one.
 
     Args:
         visible: folders that the guest has.
@@ -157,7 +154,7 @@ def command_for(
 
 def worker_user() -> tuple[int, list[int]]:
     """Return the user and groups of workers in a guest: this process's, since folders of libraries
-    may be readable for that user only, but never root's (STRANGER)."""
+    may be readable for that user only, but STRANGER in place of root."""
     uid = os.getuid() or STRANGER
     groups = [group for group in (os.getgid(), *os.getgroups()) if group and os.getuid()]
     return uid, list(dict.fromkeys(groups))[:MOST_GROUPS] or [STRANGER]
@@ -195,7 +192,7 @@ def sandbox_words(sight: GuestView, *options: str) -> list[str]:
 
 def monitor_options(confine: Path, sight: GuestView) -> list[str]:
     """Return the options by which a monitor in a guest runs its workers in sandboxes. confine: the
-    program that becomes the worker."""
+    path of the program for --sandbox."""
     uid, _ = worker_user()
     words = sandbox_words(sight)
     return [
@@ -210,8 +207,8 @@ _CLUSTER_PATHS = (APART, FINALIZE, NODE_NAMES_FILE)
 
 
 def job_words(sight: GuestView, results: str) -> list[str]:
-    """Return sandbox_words for an MPI job on a cluster's nodes. results: a folder of each node that
-    ranks may write to, and that is still there after the job."""
+    """Return sandbox_words for an MPI job on a cluster's nodes. results: a folder of the node that
+    ranks may write to."""
     return sandbox_words(
         sight, "--share-net",
         *(word for path in (*_CLUSTER_PATHS, str(PROGRAMS)) for word in ("--ro-bind", path, path)),

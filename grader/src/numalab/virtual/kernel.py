@@ -1,8 +1,8 @@
 """The Linux kernel of virtual machines: find one, or fetch a package without installing it, and
 keep what a guest needs of it (the kernel itself and a few modules).
 
-Where the kernel has a PVH entry (Xen's note in its ELF file), it is kept uncompressed and started
-through that, which saves seconds of decompression under emulation.
+A kernel with a PVH entry (Xen's note in its ELF file) is kept uncompressed, to be started through
+that, which saves its decompression under emulation.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class GuestKernel:
     Attributes:
         version: its release, as `uname -r` prints it.
         image: the file that QEMU starts.
-        is_pvh: whether the image is uncompressed and started through its PVH entry.
-        modules: files in the order in which they are loaded.
-        network_modules: the same, loaded after those in a node of a cluster.
+        is_pvh: whether the image is uncompressed and has a PVH entry.
+        modules: files in the order in which they are to be loaded.
+        network_modules: the same, for a node of a cluster, after those.
         network: which of NETWORK_MODULES it has, as modules or built in.
     """
 
@@ -95,7 +95,7 @@ def payload(image: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Decompress a kernel or a module; what is not compressed is returned as it is. Raises
+    """Decompress a kernel or a module; what is in no known format is returned as it is. Raises
     NumalabError where data are damaged, and UserError for LZ4 and LZO."""
     try:
         if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
@@ -118,8 +118,7 @@ def decompress(data: bytes) -> bytes:
 def _first_stream(
     reader: lzma.LZMADecompressor | zstandard.ZstdDecompressionObj, data: bytes
 ) -> bytes:
-    """Decompress the first stream of data; in kernels other data follow it. Raises EOFError where
-    the stream is cut off."""
+    """Decompress the first stream of data, which in kernels is followed by other data."""
     content = reader.decompress(data)
     if not reader.eof:
         raise EOFError("its end is missing")
@@ -152,7 +151,7 @@ def module_name(path: str) -> str:
 
 
 def dependencies(module: bytes) -> tuple[str, ...]:
-    """Return the names of the modules that a module needs."""
+    """Return the names of the modules that a module needs, with '_' for '-'."""
     match = re.search(rb"(?:^|\0)depends=([\w,\-]*)\0", module)
     names = match.group(1).decode().split(",") if match else []
     return tuple(name.replace("-", "_") for name in names if name)
@@ -171,8 +170,8 @@ class Modules:
 def find_modules(
     read: Callable[[str], bytes], files: Mapping[str, str], builtin: Sequence[str], version: str
 ) -> Modules:
-    """Return the modules that guests need; for arguments and errors see load_order. A module that
-    only a cluster needs may be missing."""
+    """Return the modules that guests need; for arguments and errors see load_order. Those for the
+    network may be missing."""
     base = load_order(read, files, builtin, version)
     network: dict[str, bytes] = {}
     found = []
@@ -226,9 +225,8 @@ def load_order(
 
 
 def _prepare(store: Path, version: str, image: bytes, modules: Modules) -> GuestKernel:
-    """Keep a kernel in a folder of the store that is named by its content, and return it. Raises
-    NumalabError where it is damaged, UserError as decompress, and OSError where it can't be
-    written."""
+    """Keep a kernel in a folder of the store that is named by its release and content, unless that
+    is there, and return it."""
     try:
         unpacked = decompress(payload(image))
         is_pvh = has_pvh_entry(unpacked)
@@ -269,7 +267,8 @@ def _prepare(store: Path, version: str, image: bytes, modules: Modules) -> Guest
 
 
 def _load(folder: Path) -> GuestKernel | None:
-    """Return a kernel of the store; None where it is damaged, or kept by another version."""
+    """Return a kernel of the store; None where it is damaged, or kept with another
+    PREPARED_VERSION."""
     facts = read_json(folder / "kernel.json")
     if not isinstance(facts, dict) or facts.get("prepared_version") != PREPARED_VERSION:
         return None
@@ -296,8 +295,7 @@ def _load(folder: Path) -> GuestKernel | None:
 
 
 def _modules_in(folder: Path, version: str) -> Modules:
-    """Return the modules that guests need, from a folder like /lib/modules/VERSION. Raises as
-    find_modules, and UserError where there is no such folder."""
+    """Return the modules that guests need, from a folder like /lib/modules/VERSION."""
     if not folder.is_dir():
         raise UserError(
             f"the modules of the kernel {version} are not there: {folder}. {OTHER_KERNEL}"
@@ -309,8 +307,8 @@ def _modules_in(folder: Path, version: str) -> Modules:
 
 
 def prepare_named(store: Path, path: Path) -> GuestKernel:
-    """Return the kernel that --guest-kernel names, kept in the store. Raises UserError where it or
-    its modules can't be used, and as _prepare."""
+    """Return the kernel that --guest-kernel names, kept in the store. Raises UserError where it
+    can't be read, is no bzImage, or lacks modules, and NumalabError where it is damaged."""
     try:
         image = path.read_bytes()
     except OSError as error:
@@ -352,9 +350,9 @@ def _run(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
-    """Ask apt for the packages to try, in order, in lists of packages that belong together; empty
-    where apt knows none. lists: options of apt for other package lists than the system's. Raises
-    NumalabError and OSError."""
+    """Return the packages to try, in order, in lists of packages that belong together, as apt knows
+    them; empty where it knows none. lists: options of apt for other package lists than the
+    system's."""
     for meta in ("linux-image-amd64", "linux-image-generic"):
         shown = _run(["apt-cache", *lists, "depends", meta], cwd).stdout
         images = re.findall(r"Depends: (linux-image-\S+)", shown)
@@ -369,7 +367,7 @@ def _package_names(cwd: Path, lists: Sequence[str]) -> list[list[str]]:
 
 def _needed_members(packages: Sequence[Path]) -> dict[str, bytes]:
     """Return the contents of kernels, modules that guests may need and lists of built-in modules,
-    by their paths in the packages. Raises NumalabError and OSError."""
+    by their paths in the packages."""
     kept: dict[str, bytes] = {}
     pattern = re.compile(
         r"(/boot/vmlinuz-[^/]+|/modules\.builtin|/kernel/(drivers/(virtio|char)|net/9p|fs)/.*"
@@ -410,16 +408,16 @@ NO_KERNEL = "there is no kernel to boot a virtual node with: "
 
 
 def _own_lists(folder: Path) -> list[str]:
-    """Return options by which apt keeps package lists below a folder; what it needs there is made.
-    Container images come without lists."""
+    """Make folders for apt's package lists and cache below a folder, and return the options by
+    which apt uses them."""
     (folder / "lists").mkdir()
     (folder / "cache").mkdir()
     return ["-o", f"Dir::State::Lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
 
 
 def _fetched(store: Path, progress: StepReport) -> GuestKernel:
-    """Download a kernel package, which takes no privileges, and keep what is needed of it. Raises
-    UserError, NumalabError and OSError."""
+    """Download a kernel's packages by apt, keep what is needed of them, and return the kernel.
+    Where apt knows no such package, its lists are updated: the system's by root, else own ones."""
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         raise UserError(
             NO_KERNEL + "none in /boot can be read or has the 9p modules, and without apt none "
@@ -469,16 +467,15 @@ def _fetched(store: Path, progress: StepReport) -> GuestKernel:
 def find_kernel(
     store: Path, given: Path | None, progress: StepReport, installed: Path | None = None
 ) -> GuestKernel:
-    """Return the kernel that is given, else the newest kept one, else the newest usable one in
-    /boot, else a fetched one.
+    """Return the kernel that is given, else the newest kept one by its release, else the newest
+    usable one in /boot, else a fetched one.
 
     Args:
         store: the user's folder of kept ones.
         given: the file of --guest-kernel; None: the option is not given.
         installed: a further folder of kept ones, which is only read; None: there is none.
 
-    Raises UserError or NumalabError where there is none or this machine is no x86-64, and OSError
-    where the store can't be written.
+    Raises UserError or NumalabError where there is none or this machine is no x86-64.
     """
     if platform.machine() != "x86_64":
         raise UserError(

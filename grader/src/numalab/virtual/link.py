@@ -1,7 +1,6 @@
 """The network between the nodes of a cluster: the relay (common/relay) and what it has counted.
 
-The relay is a process of this machine that carries the Ethernet frames of two to four nodes. Its
-counts are of the frames that the network cards sent; no program in a node can falsify them.
+The relay is a process of this machine that carries the nodes' Ethernet frames and counts them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class LinkTraffic:
         tcp_frames: frames that carry a payload of TCP over IPv4.
         tcp_payload_bytes: that payload, without headers of IP and TCP; what is sent twice counts
             twice.
-        largest_frame_bytes, most_bytes_in_100_ms: since the relay was started, always.
+        largest_frame_bytes, most_bytes_in_100_ms: since the relay was started, also after subtract.
     """
 
     frames: int
@@ -72,8 +71,8 @@ class LinkTraffic:
 
 @dataclass(frozen=True)
 class NodeCounts:
-    """What a node's network card has sent and received. dropped_frames: those that it sent and that
-    were no Ethernet frames, too large, or for no node of the cluster."""
+    """What a node's network card has sent and received. dropped_frames: those that it sent and the
+    relay did not pass on."""
 
     sent: LinkTraffic
     received: LinkTraffic
@@ -82,7 +81,7 @@ class NodeCounts:
 
 @dataclass(frozen=True)
 class Counts:
-    """The counts of all nodes, node1 first."""
+    """The counts of a cluster's nodes, node1 first."""
 
     nodes: tuple[NodeCounts, ...]
 
@@ -115,8 +114,8 @@ def capture_files(folder: Path, nodes: Sequence[Node]) -> list[Path]:
 
 
 class Relay:
-    """The running relay, which close() ends. links: QEMU's ends, one per node; close_links() closes
-    them once QEMU has inherited them."""
+    """The running relay, which close() ends. links: QEMU's ends, one per node, to be closed by
+    close_links() once QEMU has inherited them."""
 
     def __init__(
         self, program: Path, nodes: Sequence[Node], rate_bytes_per_s: int, captures: Sequence[Path]
@@ -166,8 +165,8 @@ class Relay:
                     stream.close()
 
     def fileno(self) -> int:
-        """Return the descriptor of the relay's output: but for answers to ask() it is readable only
-        once the relay has ended, which it does not do by itself."""
+        """Return the descriptor of the relay's output, which is readable while it answers ask() and
+        once the relay has ended."""
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
@@ -179,8 +178,8 @@ class Relay:
         )
 
     def ask(self) -> Any:
-        """Return the relay's counts at this moment, as it prints them (common/relay/relay.h).
-        Raises GuestFailed where it has ended, does not answer, or can't write a capture."""
+        """Return the relay's counts, as it prints them (common/relay/relay.h). Raises GuestFailed
+        where it has ended, does not answer within ANSWER_LIMIT_S, or can't write a capture."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(b"\n")
@@ -203,7 +202,7 @@ class Relay:
 
     def counts(self) -> Counts:
         """Return the counts once nothing has crossed for QUIET_MS and no frame waits, else those
-        after QUIET_LIMIT_S. Raises GuestFailed."""
+        after QUIET_LIMIT_S. Raises GuestFailed as ask()."""
         deadline = time.monotonic() + QUIET_LIMIT_S
         while True:
             answer = self.ask()

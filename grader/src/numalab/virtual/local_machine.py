@@ -17,8 +17,8 @@ PROBE_LIMIT_S = 30
 
 
 def cache_folder() -> Path:
-    """Return the user's folder of what can be made again, which all copies of numalab share; it is
-    made if need be. Raises UserError where it can't be."""
+    """Return the folder numalab in XDG_CACHE_HOME, by default ~/.cache; it is made if need be.
+    Raises UserError where it can't be."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         folder = Path(base).expanduser().absolute() / "numalab"
@@ -59,7 +59,7 @@ def examine(probe: Path, cache: Path) -> LocalMachine:
     """Return what the probe (common/guest/probe_host.c) finds, kept in a file of the cache, a
     folder, until this machine boots again or access to /dev/kvm changes. After PROBE_LIMIT_S KVM
     counts as useless, and nothing is kept. Raises NumalabError where the probe can't be run or
-    prints no JSON, and OSError where the file can't be written."""
+    prints no JSON."""
     kept = cache / "host.json"
     now = {"boot_id": _boot_id(), "kvm_access": _kvm_access()}
     try:

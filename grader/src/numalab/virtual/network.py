@@ -31,7 +31,7 @@ class Node:
 
     @property
     def ethernet(self) -> str:
-        """The address of its network card, by which the relay knows it (common/relay/frame.h)."""
+        """The Ethernet address of its network card."""
         return f"52:54:00:6e:6c:{self.number:02x}"
 
     @property
@@ -51,9 +51,9 @@ def address_table(node: Node) -> str:
 
 
 def mpi_environment() -> dict[str, str]:
-    """Return variables by which Hydra starts ranks on all nodes, and MPICH's UCX uses TCP on the
-    network card between nodes and shared memory within one. By default UCX would take the loopback
-    device for a way to other nodes. FINALIZE is preloaded."""
+    """Return variables by which Hydra starts ranks on other nodes (REMOTE), MPICH's UCX uses the
+    network card and shared memory, and FINALIZE is preloaded. By default UCX would take the
+    loopback device for a way to other nodes."""
     return {
         "HYDRA_LAUNCHER": "rsh",
         "HYDRA_LAUNCHER_EXEC": REMOTE,

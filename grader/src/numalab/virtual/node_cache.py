@@ -1,5 +1,5 @@
-"""What describe_node reports on a virtual machine that is booted only to be described. It is kept
-in a file named by the key of the guest's snapshot and by describe_node itself."""
+"""What describe_node reports on a virtual machine that is booted to be described. It is kept in a
+file named by a digest of what the guest's snapshot depends on, and of describe_node itself."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def kept_folder() -> Path:
 
 
 def described_node(installation: Installation, machine: Machine, progress: StepReport) -> Json:
-    """Return what describe_node reports on the whole machine, booted only where that is not kept.
-    The caller holds the build folder's lock. Raises UserError, NumalabError and OSError."""
+    """Return what describe_node reports on the whole machine, booted where that is not kept. The
+    caller has to hold the build folder's lock. Raises UserError or NumalabError where it can't be
+    booted."""
     program = find_qemu()
     build_programs(installation)
     system = guest_sandbox.folders_for([installation.describe_node], hidden_folders(installation))

@@ -1,5 +1,4 @@
-"""Virtual machines as places where evidence is gathered. One guest per machine serves all labs
-and both languages of a command."""
+"""Virtual machines as places where evidence is gathered."""
 
 from __future__ import annotations
 
@@ -38,12 +37,12 @@ PROGRAM_LIMIT_S = 1800.0
 
 
 class PlaceLost(NumalabError):
-    """The guest has ended or hangs; another boot may help."""
+    """The end or a failure of a guest; another boot may help."""
 
 
 class NodeEnded(PlaceLost):
-    """The guest itself brought its end about, or a command's programs are too large for it.
-    command: what was to run in it."""
+    """An end that the guest itself brought about, or a command's programs that are too large for
+    it. command: what was to run in it."""
 
     def __init__(self, message: str, command: Sequence[str]) -> None:
         super().__init__(message)
@@ -58,7 +57,7 @@ class VirtualPlace:
         node: what describe_node reports in the guest.
         machine: the described machine and how it runs, as records have it.
         monitor_options: options by which the monitor isolates workers in the guest.
-        controls: runs of controls by name, kept for all gradings on this machine.
+        controls: runs of controls by name, none at first.
     """
 
     slowness = SLOWNESS
@@ -106,9 +105,10 @@ class VirtualPlace:
         return guest_sandbox.job_words(self._sight, results)
 
     def boot_cluster(self, progress: StepReport) -> Cluster:
-        """Boot two nodes like this machine, with a link between them, for one job; the caller
-        closes the cluster. They have the folders that this machine has, and hold no programs.
-        Raises UserError, NumalabError and OSError."""
+        """Boot two nodes like this machine, with a link between them; the caller closes the
+        cluster. They have the folders of this machine that the guest has, and hold no programs.
+        What a cluster needs is built if need be. Raises UserError or NumalabError where that can't
+        be done."""
         if not programs_are_built(self._installation, is_cluster=True):
             build_programs(self._installation, is_cluster=True)
         try:
@@ -132,8 +132,8 @@ class VirtualPlace:
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
         """Run a program to its end, as Place has it; the guest is paused afterwards, unless it
-        failed or was interrupted. Raises Interrupted, NodeEnded, PlaceLost, and NumalabError (it
-        can't be read or run, or takes more than PROGRAM_LIMIT_S)."""
+        failed or was interrupted. Raises Interrupted, NodeEnded, PlaceLost, and NumalabError where
+        it can't be read or run, or takes more than PROGRAM_LIMIT_S."""
         output, errors = bytearray(), bytearray()
         self._guest.resume()
         try:
@@ -173,9 +173,8 @@ class VirtualPlace:
 
 
 class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
-    """The virtual machines of one command, each booted at its first use; they end at the end of the
-    `with` block. The caller holds the build folder's lock.
-    """
+    """The virtual machines of one command, booted by get(), which end at the end of the `with`
+    block. The caller has to hold the build folder's lock."""
 
     def __init__(self, installation: Installation, options: GuestOptions) -> None:
         self._installation, self._options = installation, options
@@ -220,12 +219,13 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
         self._is_fresh.add(name)
 
     def note(self, name: str) -> str:
-        """Return what of a machine is smaller in its guest, as a text. Raises KeyError where it has
-        not run."""
+        """Return what of a machine is smaller in its guest, as a text. Raises KeyError where get()
+        has not booted it."""
         return self._notes[name]
 
     def numa_nodes(self) -> dict[str, int]:
-        """Return the number of usable NUMA nodes of each machine that has run, by its name."""
+        """Return the number of usable NUMA nodes of each machine that get() has booted, by its
+        name."""
         return dict(self._numa_nodes)
 
     def _boot(

@@ -35,9 +35,9 @@ LEAST_CORES_PER_NODE = 2  # so that a NUMA node is more than one core
 
 @dataclass(frozen=True)
 class GuestOptions:
-    """A user's options for a guest. None: as many cores and as much memory, up to NODE_MEMORY_MIB,
-    as this machine can carry; the kernel that find_kernel chooses; for a boot a minute and two
-    seconds for each PU of all guests. full: all cores of the machine."""
+    """A user's options for a guest. None: as many cores and as much memory of each NUMA node, up to
+    NODE_MEMORY_MIB, as this machine can carry; the kernel that find_kernel chooses; for a boot a
+    minute and two seconds for each PU of all guests. full: all cores of the machine."""
 
     cores_per_node: int | None = None
     full: bool = False
@@ -54,10 +54,10 @@ def scale(
     accelerator: qemu.Accelerator,
     copies: int = 1,
 ) -> Machine:
-    """Return as much of a machine as this one can carry (largest_with, from LEAST_CORES_PER_NODE
-    on), or as the options say; one made from a seed is returned whole. local_cores: that may be
-    used; copies: how many guests run at a time, as a cluster's nodes do. Raises UserError where
-    options can't be met or nothing can be booted."""
+    """Return as much of a machine as this one can carry (PUS_PER_CORE; largest_with, from
+    LEAST_CORES_PER_NODE on), or as the options say; one made from a seed is returned whole.
+    local_cores: that may be used; copies: how many guests run at a time, as a cluster's nodes do.
+    Raises UserError where options can't be met or the machine can't be booted."""
     if machine.seed is not None and options.cores_per_node is not None:
         raise UserError(f"--cores: {machine.name} is small and shown whole; leave the option out")
     if machine.seed is not None:
@@ -80,7 +80,7 @@ def scale(
 
 def bootable(machine: Machine) -> Machine:
     """Return the machine with as many of its cores per NUMA node as a virtual machine can have.
-    Raises UserError where no part of it can be booted."""
+    Raises UserError where it can't be booted with one."""
     nodes = len(machine.numa_nodes)
     if nodes > qemu.MOST_NODES:
         raise UserError(
@@ -105,14 +105,15 @@ def largest_with(
     machine: Machine, least: int, most: int, fits: Callable[[Machine], bool]
 ) -> Machine:
     """Return the machine with as many cores per NUMA node, from least to most, as fit; with least
-    where not even these fit. fits: not true for more cores where it is false for fewer."""
+    where not even these fit or most is less. fits: not true for more cores where it is false for
+    fewer."""
     sizes = range(least, most + 1)
     fitting = bisect_left(sizes, True, key=lambda cores: not fits(machine.scaled(cores)))
     return machine.scaled(least + max(fitting - 1, 0))
 
 
 def free_memory_mib() -> int:
-    """Return the memory that Linux reports as available; 0: it reports none. Raises OSError."""
+    """Return the memory that Linux reports as available; 0: it reports none."""
     for text in Path("/proc/meminfo").read_text().splitlines():
         if text.startswith("MemAvailable:"):
             return int(text.split()[1]) // 1024
@@ -120,9 +121,9 @@ def free_memory_mib() -> int:
 
 
 def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int = 1) -> int:
-    """Return the memory of each NUMA node of a guest; of a machine made from a seed, the smallest.
-    free_mib: of this machine; copies: how many guests run at a time. Raises UserError where this
-    machine has too little, or an option can't be met."""
+    """Return the memory of each NUMA node with memory of a guest, in MiB; of a machine made from a
+    seed, of the smallest. free_mib: this machine's free memory; copies: how many guests run at a
+    time. Raises UserError where this machine has too little, or an option can't be met."""
     nodes = sum(node.memory_mb != 0 for node in machine.numa_nodes)
     if machine.seed is not None:
         return _own_memory_mib(machine, options, free_mib, copies)
@@ -147,8 +148,7 @@ def node_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copi
 
 
 def _own_memory_mib(machine: Machine, options: GuestOptions, free_mib: int, copies: int) -> int:
-    """Return the memory of the smallest NUMA node of a machine made from a seed. Raises as
-    node_memory_mib."""
+    """Return the memory of the smallest NUMA node of a machine made from a seed."""
     if options.node_memory_mib is not None:
         raise UserError(
             f"--node-memory: {machine.name} has memory of its own in each NUMA node; leave the "
@@ -173,7 +173,8 @@ def _more_than(free_mib: int) -> str:
 
 
 def scaling_note(machine: Machine, memory_mib: int) -> str:
-    """Return a text on what of a machine is smaller in its guest. memory_mib: of each NUMA node."""
+    """Return a text on what of a machine is smaller in its guest. machine: as it is booted;
+    memory_mib: of each NUMA node."""
     if machine.seed is not None:
         return f"{machine.name}, whole, with the memory of its own"
     notes = []
@@ -216,8 +217,8 @@ def _programs_for_guests(installation: Installation, is_cluster: bool) -> tuple[
 
 
 def build_programs(installation: Installation, is_cluster: bool = False) -> None:
-    """Build numalab's programs for guests. The caller holds the build folder's lock. is_cluster:
-    also those that only a cluster needs. Raises UserError, NumalabError and OSError."""
+    """Build numalab's programs for guests. The caller has to hold the build folder's lock.
+    is_cluster: also those that only a cluster needs."""
     configure(installation)
     programs = _programs_for_guests(installation, is_cluster)
     build_targets(installation, [program.stem for program in programs])
@@ -229,7 +230,8 @@ def build_programs(installation: Installation, is_cluster: bool = False) -> None
 
 
 def toolchain_folders() -> list[Path]:
-    """Return the folders of programs and libraries; links in the root folder lead into them."""
+    """Return the folders of programs and libraries in the root folder, without links, and without
+    what is or contains the user's home folder."""
     names = ("usr", "opt", "bin", "sbin", "lib", "lib32", "lib64")
     folders = [Path("/") / name for name in names]
     return [
@@ -285,7 +287,7 @@ def make_plan(
 ) -> tuple[GuestPlan, snapshots.Store | None]:
     """Return the plan for a guest, and the store of its snapshots; None: none are used, by option
     or since KVM boots as fast. A Linux kernel is fetched and KVM examined if need be. Programs for
-    guests have been built.
+    guests have to be built.
 
     Args:
         shares: folders of this machine to mount.
@@ -293,7 +295,8 @@ def make_plan(
         copies: how many such guests a cluster has.
         card: their network card; None: no cluster.
 
-    Raises UserError and NumalabError with what to do, and OSError, before any guest is started.
+    Raises UserError where QEMU or setpriv is missing or options can't be met, and UserError or
+    NumalabError where no Linux kernel can be had or this machine can't be examined.
     """
     find_qemu()
     system = toolchain_folders() if system is None else system

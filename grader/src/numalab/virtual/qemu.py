@@ -1,8 +1,8 @@
 """QEMU's command line for a described machine. Pure functions.
 
-Every package of the guest has slots for the same shape, dies x cores x threads; where the machine
-has fewer PUs, slots stay empty. A die is a group of cores with one L3 cache, since QEMU gives each
-die one; what a program reads from CPUID has no dies.
+Packages of the guest have slots for the same shape, dies x cores x threads; where the machine has
+fewer PUs, slots stay empty. A die is one of the machine's groups of cores (core_groups), since QEMU
+gives each die one L3; what a program reads from CPUID has no dies.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ class Position:
 
 @dataclass(frozen=True)
 class ApicLayout:
-    """The slots of a guest: of each package the same dies, and so on."""
+    """The number of slots of a guest: packages, dies of a package, cores of a die and threads of a
+    core."""
 
     packages: int
     dies: int
@@ -90,12 +91,12 @@ def _populated(machine: Machine, package: int) -> list[NumaNode]:
 
 
 def _dies(machine: Machine, package: int) -> list[tuple[Core, ...]]:
-    """Return the cores of each die of a package: a group of cores that share an L3."""
+    """Return the cores of each die of a package, a group of cores by L3."""
     return [group for node in _populated(machine, package) for group in node.core_groups]
 
 
 def apic_layout(machine: Machine) -> ApicLayout:
-    """Return a layout with slots for all PUs of a machine. Where packages have several dies, each
+    """Return a layout with slots for the PUs of a machine. Where packages have several dies, each
     die has two slots or more: Linux takes a processor that announces one PU for a package of its
     own."""
     by_package = [_dies(machine, package) for package in range(machine.packages)]
@@ -184,12 +185,12 @@ def kernel_command_line(
     """Return Linux's command line. tsc_khz: rate of the time stamp counter; 0: unknown;
     is_by_physical_ids: what needs_physical_ids returns.
 
-    Its console is for errors. Balancing is off, since it would move pages while they are observed.
-    Under emulation waiting in a loop and checks of the clock, which cost much, are off, too.
+    Balancing is off, since it would move pages while they are observed. Under emulation waiting in
+    a loop and checks of the clock, which cost much, are off, too.
 
     maxcpus=1, under emulation: the guest's first process starts the other processors, once Linux
     has booted. While it boots it patches its own code; before QEMU 8.1 a processor that translates
-    such a place just then may keep the old code, and all processors hang in it for ever.
+    such a place just then may keep the old code, and all processors hang in it.
     """
     words = [
         "console=ttyS0", "quiet", "panic=-1", "mitigations=off", "no_timer_check",
@@ -209,7 +210,8 @@ def kernel_command_line(
 @dataclass(frozen=True)
 class Devices:
     """File descriptors that QEMU inherits, and shares: the folders that the guest gets, at most
-    SHARES, and whether it may write to them. link: of a cluster's node, else None."""
+    SHARES, and whether it may write to them. link: of a cluster's node; None: there is no
+    cluster."""
 
     initrd: int
     channel: int
@@ -264,7 +266,7 @@ def _initiator(machine: Machine, node: NumaNode) -> int:
 
 def _hmat_options(machine: Machine) -> list[str]:
     """Return the options for the bandwidth of each memory from the NUMA nodes with cores of its
-    package; Linux reports nothing farther away."""
+    package."""
     options = []
     for node in machine.numa_nodes:
         for source in _populated(machine, node.package):

@@ -22,13 +22,12 @@ _CONFINED = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=
 
 
 class GuestFailed(Exception):
-    """A guest, or a cluster's relay, did not come up, hangs, has ended or failed otherwise; the
-    message has what is known."""
+    """A failure of a guest or of a cluster's relay; the message has what is known."""
 
 
 class GuestEnded(GuestFailed):
-    """The guest itself brought its end about: it switched itself off or rebooted, what it did
-    crashed QEMU, or its programs are too large for it."""
+    """An end that the guest itself brought about (is_own_end), or programs that are too large for
+    its memory."""
 
 
 # Signals by which QEMU crashes; any other is taken for another process's.
@@ -36,8 +35,8 @@ _FAULTS = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.
 
 
 def is_own_end(code: int | None) -> bool:
-    """Tell whether QEMU's exit code means that the guest itself brought its end about. code: as
-    Popen's returncode; None: QEMU still runs."""
+    """Tell whether QEMU's exit code means that the guest itself brought its end about: 0, or a
+    crash of QEMU. code: as Popen's returncode; None: QEMU still runs."""
     return code is not None and (code == 0 or -code in _FAULTS)
 
 
@@ -52,7 +51,7 @@ def find_qemu() -> str:
 
 
 def memory_file(name: str, content: bytes = b"") -> BinaryIO:
-    """Return a file in memory, at its beginning, which the caller closes. Raises OSError."""
+    """Return a file in memory with a content, at its beginning, which the caller closes."""
     file = os.fdopen(os.memfd_create(name), "w+b")
     file.write(content)
     file.flush()
@@ -62,9 +61,9 @@ def memory_file(name: str, content: bytes = b"") -> BinaryIO:
 
 @lru_cache
 def confining_words(program: str) -> tuple[str, ...]:
-    """Return options by which QEMU gives up system calls that it does not need (seccomp): for
-    starting programs, other users' rights and priorities. Empty where QEMU refuses them, being
-    built without seccomp, or can't be run. program: QEMU's path."""
+    """Return options by which QEMU gives up system calls (seccomp) for starting programs, other
+    users' rights and priorities. Empty where QEMU refuses them, as when built without seccomp, or
+    can't be run. program: QEMU's path."""
     words = ("-sandbox", _CONFINED)
     try:
         trial = [program, *words, "-version"]
@@ -79,9 +78,9 @@ def start_qemu(
 ) -> subprocess.Popen[bytes]:
     """Start QEMU in a session of its own, so that the terminal's Ctrl-C does not reach it.
 
-    It is killed when this process ends; a shell checks first that this has not happened already.
-    console: gets all that QEMU prints and the guest's console. Raises OSError where no process can
-    be started; that QEMU itself fails shows in the exit code and on the console.
+    It is killed when the thread that starts it ends (PR_SET_PDEATHSIG); a shell checks first that
+    this process still runs. console: gets what QEMU prints and the guest's console. That QEMU
+    itself fails shows in the exit code and on the console.
     """
     guard = f'test "$PPID" = {os.getpid()} && exec "$@"'
     program, *options = command

@@ -1,7 +1,7 @@
 """Snapshots: states of booted guests, kept so that the next start is faster than a boot.
 
-Each is a file that is named by a digest of what it depends on. Where together they are too large,
-those used last stay, as far as they fit. A file appears whole or not at all.
+Each is a file that is named by a digest of what it depends on, and that appears whole or not at
+all. Where together they are too large, those used last stay, as far as they fit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def key_of(parts: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of snapshots, made by the first that is written. most_bytes: of all together."""
+    """A folder of snapshots, made when one is written. most_bytes: of all together."""
 
     folder: Path
     most_bytes: int = MOST_BYTES
@@ -40,7 +40,7 @@ class Store:
 
     def read_state(self, key: str) -> int | None:
         """Return a descriptor to read a snapshot from, which the caller closes; None where there is
-        no snapshot that can be read."""
+        no snapshot that can be read. Notes its use in the file's time."""
         try:
             file = os.open(self._path(key), os.O_RDONLY)
         except OSError:
@@ -50,14 +50,14 @@ class Store:
         return file
 
     def drop(self, key: str) -> None:
-        """Remove a snapshot, if there is one. Raises OSError."""
+        """Remove a snapshot, if there is one."""
         self._path(key).unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def writing(self, key: str) -> Iterator[int | None]:
         """Yield a descriptor to write a snapshot to, which is kept, as far as it fits (_tidy), if
-        the block ends without an exception; None where no file can be made. Raises OSError where it
-        can't be kept.
+        the block ends without an exception; one of the same key may stay instead. Yield None where
+        no file can be made.
 
         Where the file system allows, the file has no name before that, so that a process that is
         killed leaves nothing behind.
@@ -79,7 +79,7 @@ class Store:
 
     def _new_file(self) -> tuple[int, Path | None]:
         """Make a file, and return its descriptor and its name; None: it has no name. Where it needs
-        one, files that other processes have left are removed. Raises OSError."""
+        one, files that were left longer than _LEFT_S ago are removed."""
         try:
             return os.open(self.folder, os.O_TMPFILE | os.O_RDWR, 0o600), None
         except OSError:
