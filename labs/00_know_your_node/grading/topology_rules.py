@@ -1,8 +1,8 @@
 """The rule for answers about a machine that was made from a seed.
 
 The value is the number of questions whose answer is wrong or missing. Answers that come with
-numalab's solution are refused where a student hands them in. Answers about a machine that was not
-observed are not gradable. Answers of another student for the same seed pass, and so do answers
+numalab's solution are refused where a student hands them in. Answers about a machine that could not
+be observed are not gradable. Answers of another student for the same seed pass, and so do answers
 computed from numalab's sources, which make the machine.
 """
 
@@ -37,7 +37,7 @@ from numalab.machines.structure import Structure, structure_of_node
 
 @Rule("topology", subject="answers")
 def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the questions whose answer is not what hwloc found on the booted machine."""
+    """Count the questions whose answer is missing, or not what was found on the booted machine."""
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about one of its own."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

@@ -630,8 +630,8 @@ def _share_table(pages: Pages) -> Table:
 def _placement_table(
     threads: Sequence[int], value: Value, words: Callable[[MedianInterval], str]
 ) -> Table:
-    """Return a table with a row for each number of threads and first touch, and a column for each
-    placement. words: formats what was measured."""
+    """Return a table with a row for each number of threads and first touch that has values, and a
+    column for each placement. words: formats what was measured."""
     table = plain_table()
     table.add_column("threads", justify="right")
     table.add_column("first touch", no_wrap=True)
@@ -670,7 +670,8 @@ def _ratio_table(measurements: Measurements) -> Table:
 
 
 def rate_pictures(measurements: Measurements) -> list[str]:
-    """Return copy's rates as lines of characters, a picture for each first touch, on one scale."""
+    """Return copy's rates as lines of characters, a picture for each first touch that has any, on
+    one scale."""
     threads = measured_thread_counts(measurements)
     curves = _curves(threads, partial(rate, measurements, COPY))
     medians = [
@@ -687,7 +688,8 @@ def rate_pictures(measurements: Measurements) -> list[str]:
 
 
 def page_pictures(pages: Pages) -> list[str]:
-    """Return shares of local pages as lines of characters, a picture for each first touch."""
+    """Return shares of local pages as lines of characters, a picture for each first touch that has
+    any."""
     curves = _curves(pages.threads, pages.share)
     axis = Axis("", SHARE_ROWS, top=1.0)
     return _pictures(f"local pages over threads, {pages.where}", curves, pages.threads, axis)

@@ -88,8 +88,8 @@ class Schedules(Experiment):
         return 3 * 8 * self.n**2
 
     def configurations(self, node: Json) -> list[Configuration]:
-        """Return all configurations, except those with a chunk so large that some thread would get
-        no row."""
+        """Return a configuration for each number of threads, schedule and chunk, except where the
+        chunk is so large that some thread would get no row."""
         made = []
         for threads in thread_counts(node["cores"]):
             for schedule in self.schedules:

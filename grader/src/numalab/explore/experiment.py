@@ -210,7 +210,7 @@ class ProgramRun:
 
     @property
     def elapsed_s(self) -> float:
-        """The record's `elapsed_s`, in seconds; a record with times by kernel has none."""
+        """The record's `elapsed_s`, in seconds."""
         return float(self.record["elapsed_s"])
 
     def step_ns(self, kernel: str) -> float:

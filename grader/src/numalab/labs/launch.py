@@ -74,13 +74,14 @@ class Policy:
 
 
 def parse_policy(text: str, name: str) -> Policy:
-    """Parse a policy. name: of its file, for messages. Raises BadPolicy."""
+    """Parse a policy. name: of its file, for messages. Raises BadPolicy for a mistake in it."""
     example = 'a line looks like ranks = 2 or bind_to = "core", with names in quotes'
     return read_policy(parse_table(text, name, BadPolicy, None, example))
 
 
 def read_policy(table: Table) -> Policy:
-    """Read a policy from a table with the keys of a policy file. Raises the table's error."""
+    """Read a policy from a table with the keys of a policy file. Raises the table's error for a
+    mistake in it."""
     for key, value in table.values.items():
         if key not in POLICY_KEYS and _is_pu_list(value):
             keys = f"The keys are: {', '.join(POLICY_KEYS)}"

@@ -47,8 +47,8 @@ _HYDRA_UNITS = {
 
 
 def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
-    """Return the options of MPICH's mpiexec (Hydra 4.0) that bind ranks, each with its value. Where
-    the topology is even, they name units of Hydra's; else each rank gets a list of PUs."""
+    """Return the options of MPICH's mpiexec (Hydra 4.0) on the binding of ranks, each with its
+    value. Bound ranks get units of Hydra's where the topology is even, else lists of PUs."""
     if not plan.is_bound:
         return (("-bind-to", "none"),)
     if plan.topology.is_even:

@@ -7,7 +7,7 @@ functions.
     [bytes]                     # that cross between cores and memory per iteration
     fill = 16
 
-The parts are parsed separately, so that a mistake in one leaves the others usable."""
+The parts are parsed separately: a value that can't be used leaves the other parts usable."""
 
 from __future__ import annotations
 

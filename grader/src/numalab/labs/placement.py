@@ -95,8 +95,8 @@ _POLICIES = ", ".join(word for word in (*_NODE_POLICIES, *_ALONE) if word.starts
 
 def memory_policy(variables: Mapping[str, str]) -> str:
     """Return the memory policy of a policy file as POLICY:NODES; "default:" where nothing is set.
-    variables: those of the file. Raises BadPlacement for what numactl would not take, or what is
-    no policy for memory."""
+    variables: those of the file. Raises BadPlacement for words that are not one policy for memory
+    with its NUMA nodes."""
     text = variables.get(NUMACTL, "").strip()
     found = re.findall(r"\S+", text)
     if found and found[0] == "numactl":

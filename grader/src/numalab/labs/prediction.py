@@ -32,7 +32,7 @@ class BadPrediction(ValueError):
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of a file; each key of PREDICTED is in one of the two."""
+    """The predictions of a file, and why others can't be used."""
 
     formulas: Mapping[str, str]  # formulas or plain numbers, by key
     complaints: Mapping[str, str]  # why there is no usable prediction, by key

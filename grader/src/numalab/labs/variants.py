@@ -255,9 +255,8 @@ def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
 
 
 def rendered(template: str, variant: Variant, where: str) -> str:
-    """Return a template's text with its placeholders replaced, and those in the texts that replace
-    them. where: what messages call the template. Raises NumalabError for an unknown
-    placeholder."""
+    """Return a template's text with its placeholders replaced, and once more those of the result.
+    where: what messages call the template. Raises NumalabError for an unknown placeholder."""
 
     def text_of(match: re.Match[str]) -> str:
         text = variant.text(match[1])
