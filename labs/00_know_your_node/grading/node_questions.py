@@ -82,8 +82,8 @@ def text_of(question: MachineQuestion, drawn: DrawnUnits) -> str:
 def mistake_in(
     question: MachineQuestion, given: Answer, machine: Structure, drawn: DrawnUnits
 ) -> str | None:
-    """Return the words on the first known mistake that leads to a wrong answer; None: no such
-    mistake is known, or it leads to the correct answer."""
+    """Return the words on the first known mistake that leads to the given answer and not to the
+    correct one; None: there is none."""
     correct = question.answer(machine, drawn)
     for mistaken, sentence in question.mistakes(machine, drawn):
         if mistaken == given and mistaken != correct:

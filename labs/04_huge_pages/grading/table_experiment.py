@@ -106,7 +106,7 @@ class TableSizes(Experiment):
     @property
     def sizes(self) -> tuple[int, ...]:
         """The sizes of the tables in bytes, smallest first: smallest_bytes times powers of `growth`
-        below largest_bytes, and largest_bytes."""
+        below largest_bytes, and largest_bytes; smallest_bytes alone where that is no less."""
         sizes = [self.smallest_bytes]
         while sizes[-1] < self.largest_bytes:
             sizes.append(min(sizes[-1] * self.growth, self.largest_bytes))

@@ -49,8 +49,8 @@ class GovernorQuestion:
         return abs(given - answer) <= self.tolerance * answer
 
     def mistake(self, given: float, recording: Recording) -> str | None:
-        """Return the words on the first known mistake that leads to a wrong answer; None: no such
-        mistake is known, or it leads to the correct answer."""
+        """Return the words on the first known mistake that leads to about the given answer and not
+        to the correct one; None: there is none."""
         for mistaken, sentence in self.mistakes(recording):
             near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
             if near and not self.is_correct(mistaken, recording):

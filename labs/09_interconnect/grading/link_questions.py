@@ -117,8 +117,8 @@ def is_close(given: Fraction, correct: Fraction) -> bool:
 
 
 def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
-    """Return the words on the first known mistake that leads to a wrong answer; None: no such
-    mistake is known, or it leads to the correct answer."""
+    """Return the words on the first known mistake that leads to about the given answer and not to
+    the correct one; None: there is none."""
     correct = question.answer(drawn)
     for mistaken, sentence in question.mistakes(drawn):
         if is_close(given, mistaken) and not is_close(mistaken, correct):

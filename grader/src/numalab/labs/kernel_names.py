@@ -143,7 +143,8 @@ def is_probably_kernel(name: str, language: str, own: Iterable[str] = ()) -> boo
 
     A file that is called `kernel`, or as a copy of it, is with no suffix, with .txt alone, or if
     its last suffix is of another language, such as Python, but not one that is closer to the other
-    of C and Fortran. A different file is if one of its suffixes is of the language (mine.f90.txt).
+    of C and Fortran. With other suffixes, and under other names, a file is if one of its suffixes
+    is of the language (kernel.f90.txt).
 
     own: names of other files, which are not meant as a kernel.
     """
