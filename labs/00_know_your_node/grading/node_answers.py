@@ -1,8 +1,7 @@
-"""The file of a student's answers to questions about a machine made from a seed. Pure functions.
+"""The file of a student's answers to questions about a machine made from a seed.
 
-Its keys are the same for all seeds; what the seed draws is in the questions
-(`./numalab machine questions`), not in the file. A number is written as a number, several as a
-list, `[0, 4]`, or as Linux writes them, "0-3,8". A key that is left out, or is "", has no answer.
+A number is written as a number, several as a list, `[0, 4]`, or as Linux writes them, "0-3,8". A
+key that is left out, or is "" or [], has no answer.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Answers = SeededAnswers[Answer]
 
 
 def read_answers(text: str, expected: int | None = None) -> Answers:
-    """Return the answers in a file. expected: the seed that a course has fixed; None: any. Raises
+    """Return the answers in a file. expected: the seed that it has to have; None: any. Raises
     BadAnswers where the file can't be used, or has another seed."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that machine")

@@ -2,8 +2,7 @@
 wrong ones. Pure functions.
 
 The seed also draws the NUMA nodes and PUs that questions are about, preferably those for which a
-mistake leads to another answer, such as PUs that hwloc numbers differently from Linux. An answer is
-correct if it is what hwloc finds on the booted machine (machines/structure.py).
+mistake leads to another answer, such as PUs that hwloc numbers differently from Linux.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Answer = frozenset[int]  # numbers of units; a count is the set of that number a
 
 class DrawnUnits(NamedTuple):
     """The units that a seed's questions are about, by Linux's numbers: a NUMA node, a PU, a PU and
-    a NUMA node, which need not differ."""
+    a NUMA node. The two of a kind may be the same one."""
 
     pus_of_node: int
     core_of_pu: int
@@ -38,8 +37,7 @@ class MachineQuestion:
         key: its key in the file of answers.
         text: the question, with names of DrawnUnits in braces.
         answer: returns the correct answer.
-        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
-            the correct one away; of equal answers the first counts.
+        mistakes: yields the answers that mistakes lead to, each with words on the mistake.
         command: the command that shows the answer, without ./numalab machine run; with names of
             DrawnUnits in braces.
     """
@@ -84,8 +82,8 @@ def text_of(question: MachineQuestion, drawn: DrawnUnits) -> str:
 def mistake_in(
     question: MachineQuestion, given: Answer, machine: Structure, drawn: DrawnUnits
 ) -> str | None:
-    """Return the sentence on a wrong answer that a known mistake leads to; None: no such mistake is
-    known, or it leads to the correct answer."""
+    """Return the words on the first known mistake that leads to the given answer and not to the
+    correct one; None: there is none."""
     correct = question.answer(machine, drawn)
     for mistaken, sentence in question.mistakes(machine, drawn):
         if mistaken == given and mistaken != correct:

@@ -1,13 +1,9 @@
 """The rule for answers about a machine that was made from a seed.
 
-The value is the number of questions whose answer is not what hwloc finds on the booted machine,
-with all PUs online and no process bound. It fails with one answer that is wrong or missing, with a
-file that can't be used, and for a student with the answers that come with numalab's solution.
-Answers about a machine that can't be booted are not gradable.
-
-Answers of another student for the same seed pass, so a course may fix a seed for each student
-(`seed`), and so do answers computed from numalab's sources, which make the machine. A guess would
-have to be right nine times.
+The value is the number of questions whose answer is wrong or missing. Answers that come with
+numalab's solution are refused where a student hands them in. Answers about a machine that could not
+be observed are not gradable. Answers of another student for the same seed pass, and so do answers
+computed from numalab's sources, which make the machine.
 """
 
 from __future__ import annotations
@@ -41,7 +37,7 @@ from numalab.machines.structure import Structure, structure_of_node
 
 @Rule("topology", subject="answers")
 def topology(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the questions whose answer is not what hwloc found on the booted machine."""
+    """Count the questions whose answer is missing, or not what was found on the booted machine."""
     if evidence.is_virtual:
         why = "Judged once, whatever other machines show: the file is about one of its own."
         return verdict_on(criterion, "not_gradable", "not_visible_here", why)

@@ -82,8 +82,7 @@ class Streams(Experiment):
         array_bytes: the bytes of each of three arrays.
         repetitions: the repetitions within a process.
         rounds: how often everything is run.
-        virtual: the machine on which pages are observed if this one has one NUMA node; None where
-            measurements were read from a file.
+        virtual: a virtual machine on which pages are observed; None: there is none.
     """
 
     KEYS: ClassVar = ("virtual",)
@@ -173,8 +172,8 @@ class Streams(Experiment):
 
 def stream_thread_counts(pus: int, cores: int, numa_nodes: int) -> list[int]:
     """Return each number up to that of all PUs. With more than MAX_COUNTED PUs return 1, 2, 3, 4,
-    6, 8, 12 and so on, powers of two and the middle between them, and the numbers of the cores of
-    one NUMA node, of all cores and of all PUs."""
+    6, 8, 12 and so on, powers of two and the middle between them, and the numbers of cores per NUMA
+    node, of all cores and of all PUs."""
     if pus <= MAX_COUNTED:
         return list(range(1, pus + 1))
     powers = [2**power for power in range(pus.bit_length())]
@@ -185,8 +184,8 @@ def stream_thread_counts(pus: int, cores: int, numa_nodes: int) -> list[int]:
 def stream_configurations(
     array_bytes: int, repetitions: int, kernels: Sequence[str], threads: Iterable[int]
 ) -> list[Configuration]:
-    """Return a configuration for each number of threads, placement and first touch. One process
-    runs all kernels, on the same pages."""
+    """Return a configuration for each number of threads, placement and first touch, with all of the
+    kernels."""
     return [
         Configuration(
             {"threads": number, "placement": placement, "first_touch": first_touch},
@@ -225,7 +224,7 @@ def _rates(
 def rate(
     measurements: Measurements, kernel: str, threads: int, placement: str, first_touch: str
 ) -> MedianInterval | None:
-    """Return the rate of a kernel in GB/s; None where nothing was measured."""
+    """Return the median rate of a kernel in GB/s; None where nothing was measured."""
     rates = _rates(measurements, kernel, threads, placement, first_touch).values()
     return median_interval(list(rates)) if rates else None
 
@@ -244,7 +243,8 @@ def compare_rates(
 
 
 def placement_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Yield the difference of each pair of placements, with two threads or more."""
+    """Yield the difference of each pair of placements that ran in one round, with two threads or
+    more."""
     for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for first_touch in FIRST_TOUCHES:
@@ -261,8 +261,8 @@ def placement_differences(measurements: Measurements) -> Iterator[Difference]:
 
 
 def touch_differences(measurements: Measurements) -> Iterator[Difference]:
-    """Yield the difference of arrays initialised by all threads and by the main one, with two
-    threads or more."""
+    """Yield the differences of arrays initialised by all threads and by the main one that ran in
+    one round, with two threads or more."""
     for threads in measured_thread_counts(measurements):
         for kernel in STREAM_KERNELS:
             for placement in PLACEMENTS:
@@ -296,7 +296,7 @@ def equal_differences(measurements: Measurements) -> Iterator[Difference]:
 
 @dataclass(frozen=True)
 class Pages:
-    """Where pages were, in all rounds.
+    """Where pages were.
 
     Attributes:
         where: the machine's name, for reports.
@@ -315,8 +315,8 @@ class Pages:
         return _thread_counts(self.configurations)
 
     def share(self, threads: int, placement: str, first_touch: str) -> MedianInterval | None:
-        """Return the share (0 to 1) of pages on the NUMA node of the thread that uses them; None
-        where it is not known."""
+        """Return the median share (0 to 1) of pages on the NUMA node of the thread that uses them;
+        None where it is not known."""
         key = {"threads": threads, "placement": placement, "first_touch": first_touch}
         shares = [
             float(sample.record["local_share"])
@@ -334,7 +334,7 @@ class Pages:
 
 def observed_pages(measurements: Measurements) -> Pages | None:
     """Return the pages of this machine if it has several NUMA nodes, else those of the virtual
-    machine; None where no pages were observed."""
+    machine; None where no run tells a share of local pages."""
     if measurements.node["numa_nodes"] > 1:
         pages = Pages(
             measurements.node["name"], False, measurements.node, measurements.configurations,
@@ -377,7 +377,7 @@ def stream_sentences(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _landmarks(node: Json, threads: Sequence[int]) -> list[int]:
-    """Return the numbers of cores of a NUMA node and of the machine, those above 1 that are among
+    """Return the numbers of cores per NUMA node and of the machine, those above 1 that are among
     `threads`."""
     cores = {node["cores"] // node["numa_nodes"], node["cores"]}
     return sorted(number for number in cores if number > 1 and number in threads)
@@ -409,8 +409,8 @@ def _larger_caches(measurements: Measurements, what: Streams) -> list[str]:
 
 
 def _not_compact(measurements: Measurements) -> list[str]:
-    """Return a sentence where `close` spread threads over packages though one has a core for each
-    of them, as where the runtime lists cores by number or processors announce none; else empty."""
+    """Return a sentence where `close` spread threads over packages though a package has cores for
+    all of them on average; else empty."""
     package = {entry["pu"]: entry.get("package") for entry in measurements.node["pu_list"]}
     packages = len(set(package.values()))
     if packages < 2:
@@ -630,8 +630,8 @@ def _share_table(pages: Pages) -> Table:
 def _placement_table(
     threads: Sequence[int], value: Value, words: Callable[[MedianInterval], str]
 ) -> Table:
-    """Return a table with a row for each number of threads and first touch, and a column for each
-    placement. words: formats what was measured."""
+    """Return a table with a row for each number of threads and first touch that has values, and a
+    column for each placement. words: formats what was measured."""
     table = plain_table()
     table.add_column("threads", justify="right")
     table.add_column("first touch", no_wrap=True)
@@ -670,7 +670,8 @@ def _ratio_table(measurements: Measurements) -> Table:
 
 
 def rate_pictures(measurements: Measurements) -> list[str]:
-    """Return copy's rates as lines of characters, a picture for each first touch, on one scale."""
+    """Return copy's rates as lines of characters, a picture for each first touch that has any, on
+    one scale."""
     threads = measured_thread_counts(measurements)
     curves = _curves(threads, partial(rate, measurements, COPY))
     medians = [
@@ -687,7 +688,8 @@ def rate_pictures(measurements: Measurements) -> list[str]:
 
 
 def page_pictures(pages: Pages) -> list[str]:
-    """Return shares of local pages as lines of characters, a picture for each first touch."""
+    """Return shares of local pages as lines of characters, a picture for each first touch that has
+    any."""
     curves = _curves(pages.threads, pages.share)
     axis = Axis("", SHARE_ROWS, top=1.0)
     return _pictures(f"local pages over threads, {pages.where}", curves, pages.threads, axis)
@@ -741,7 +743,7 @@ PAGES_SIZE_IN = (12.0, 4.5)
 
 def draw_streams(figure: Figure, measurements: Measurements) -> None:
     """Draw a column for each first touch: rates, and below them the local pages of this machine if
-    it has several NUMA nodes."""
+    it has several NUMA nodes and tells them."""
     threads = measured_thread_counts(measurements)
     pages = observed_pages(measurements)
     if pages and pages.is_virtual:

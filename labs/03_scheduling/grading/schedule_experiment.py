@@ -88,8 +88,8 @@ class Schedules(Experiment):
         return 3 * 8 * self.n**2
 
     def configurations(self, node: Json) -> list[Configuration]:
-        """Return all configurations, except those with a chunk so large that some thread would get
-        no row."""
+        """Return a configuration for each number of threads, schedule and chunk, except where the
+        chunk is so large that some thread would get no row."""
         made = []
         for threads in thread_counts(node["cores"]):
             for schedule in self.schedules:
@@ -116,8 +116,8 @@ class Schedules(Experiment):
     # ---- sentences
 
     def schedule_differences(self, measurements: Measurements) -> Iterator[Difference]:
-        """Yield the difference of each pair of schedules at the same chunk and number of
-        threads."""
+        """Yield the difference of each pair of schedules at the same chunk and number of threads
+        that ran in one round."""
         for threads in thread_counts(measurements.node["cores"]):
             for chunk in self.chunks:
                 for first, second in combinations(self.schedules, 2):
@@ -127,7 +127,8 @@ class Schedules(Experiment):
                         yield Difference(first, second, where, comparison)
 
     def chunk_differences(self, measurements: Measurements, control: bool) -> Iterator[Difference]:
-        """Yield the difference of each pair of chunks of a schedule at the same number of threads.
+        """Yield the difference of each pair of chunks of a schedule at the same number of threads
+        that ran in one round.
 
         Args:
             control: yield pairs that mean the same (same_thing); else the others.
@@ -145,8 +146,9 @@ class Schedules(Experiment):
                         yield Difference(one, other, where, comparison)
 
     def published(self, measurements: Measurements) -> str | None:
-        """Return a sentence on SVP-BLOG's claim that dynamic beats static for few threads; None
-        where there are no two threads, both schedules or enough rounds to compare."""
+        """Return a sentence on SVP-BLOG's claim that dynamic beats static for few threads, with the
+        least number above 1; None where there is no such number, not both schedules, or where
+        rounds are too few to compare."""
         few = [threads for threads in thread_counts(measurements.node["cores"]) if threads > 1]
         if not few or not {"static", "dynamic"} <= set(self.schedules):
             return None

@@ -66,8 +66,8 @@ class TableSizes(Experiment):
 
     Attributes:
         smallest_bytes, largest_bytes: the sizes of the smallest and the largest table.
-        growth: the factor from one size to the next.
-        steps: the least number of steps that are timed together.
+        growth: the factor from one size to the next, except to the largest, which may be nearer.
+        steps: the number of steps that the probe is given.
         repetitions: the repetitions within a process.
         rounds: how often everything is run.
     """
@@ -105,7 +105,8 @@ class TableSizes(Experiment):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes of all tables in bytes, smallest first, up to largest_bytes."""
+        """The sizes of the tables in bytes, smallest first: smallest_bytes times powers of `growth`
+        below largest_bytes, and largest_bytes; smallest_bytes alone where that is no less."""
         sizes = [self.smallest_bytes]
         while sizes[-1] < self.largest_bytes:
             sizes.append(min(sizes[-1] * self.growth, self.largest_bytes))
@@ -151,8 +152,8 @@ class TableSizes(Experiment):
 
 
 def table_configurations(what: TableSizes, huge: bool) -> list[Configuration]:
-    """Return a configuration for each size and kind of pages. huge: whether tables are on huge
-    pages, too. One process runs both kernels, on the same pages."""
+    """Return a configuration for each size and kind of pages, with both kernels. huge: whether
+    tables are on huge pages, too."""
     return [
         Configuration(
             {"bytes": size, "pages": pages},
@@ -169,13 +170,13 @@ def table_configurations(what: TableSizes, huge: bool) -> list[Configuration]:
 
 @dataclass(frozen=True)
 class Size:
-    """The measurements of one kernel on tables of one size; what was not measured is None.
+    """Measurements of one kernel on tables of one size; what was not measured is None.
 
     Attributes:
         table_bytes: the size of the table.
         small, huge: the time of a step on small and on huge pages, in ns.
-        share: the share of the table on huge pages (0 to 1), the least of all runs.
-        ratio: the time on small pages over that on huge ones.
+        share: the share of the table on huge pages (0 to 1), the least of the runs.
+        ratio: the time on small pages over that on huge ones, by round.
     """
 
     table_bytes: int
@@ -186,8 +187,8 @@ class Size:
 
     @property
     def diverges(self) -> bool:
-        """Whether small pages take more than PART times as long, whatever the noise, and the tables
-        got enough huge pages."""
+        """Whether small pages take more than PART times as long by the whole interval of the ratio,
+        and at least ENOUGH_SHARE of the table was on huge pages."""
         return (
             self.ratio is not None
             and self.ratio.survives == "yes"
@@ -252,7 +253,7 @@ def small_page_reach(measurements: Measurements) -> Reach | None:
 
 
 def _caches(measurements: Measurements) -> list[tuple[str, int]]:
-    """Return the level and the size in bytes of each data cache."""
+    """Return the level and the size in bytes of each cache but those for instructions alone."""
     return [
         (cache["level"], cache["bytes_each"])
         for cache in measurements.node["caches"]
@@ -262,23 +263,20 @@ def _caches(measurements: Measurements) -> list[tuple[str, int]]:
 
 def line_knees(measurements: Measurements) -> list[tuple[str, int]]:
     """Return the level of each data cache, and the size in bytes of a table with as many small
-    pages as the cache has lines.
-
-    The chase uses one line per small page, so it slows down there, on both kinds of pages alike.
-    """
+    pages as the cache has lines of CACHE_LINE_BYTES."""
     lines = measurements.description["page_bytes"] // CACHE_LINE_BYTES
     return [(level, lines * size_bytes) for level, size_bytes in _caches(measurements)]
 
 
 def page_names(measurements: Measurements) -> tuple[str, str]:
-    """Return the sizes of small and huge pages in words: 4 KiB and 2 MiB on most machines."""
+    """Return the sizes of small and huge pages in words, such as 4 KiB and 2 MiB."""
     small, huge = map(bytes_words, page_sizes(measurements))
     return small, huge
 
 
 def mode_sentence(mode: str | None) -> str | None:
-    """Return sentences on why there are no huge pages, and what an administrator can do; None:
-    there are."""
+    """Return sentences on why there are no huge pages, and what it would take; None: the mode
+    allows them."""
     if mode == "never":
         return (
             "Transparent huge pages are switched off on this node (mode never), so only the "
@@ -393,8 +391,8 @@ def _where_it_lies(sizes: Sequence[Size], reach: Reach | None) -> str | None:
 
 
 def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
-    """Return sentences on what a page walk costs and reads at the largest table that was measured
-    on both kinds of pages; None: there is none."""
+    """Return sentences on how much longer a load takes on small pages, and how much page table
+    walks read, at the largest table that was measured on both kinds; None: there is none."""
     both = [(size, size.small, size.huge) for size in sizes if size.small and size.huge]
     if not both:
         return None
@@ -409,8 +407,8 @@ def _cost(sizes: Sequence[Size], measurements: Measurements) -> str | None:
 
 
 def _hidden(chased: Sequence[Size], updated: Sequence[Size]) -> str | None:
-    """Return sentences on why the independent kernel shows less than the dependent one; None where
-    it does not, or that is not known."""
+    """Return sentences on why the independent kernel's ratio is below the dependent one's, each at
+    its largest table; None where their intervals overlap, it is not below, or one is not known."""
     ratios = [
         sizes[-1].ratio.ratio
         for sizes in (chased, updated)
@@ -535,7 +533,8 @@ def _mark(axes: Axes, position_bytes: int, words: str, colour: str, row: int) ->
 
 
 def draw_sizes(figure: Figure, measurements: Measurements, what: TableSizes) -> None:
-    """Draw a column per kernel: the dependent one, whose steps are latencies, then the other."""
+    """Draw a column per kernel, the dependent one first: times, and below them small over huge
+    pages if there are runs on huge ones."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     small, huge = page_names(measurements)

@@ -1,8 +1,7 @@
 """Experiments on local and remote memory, for ./numalab explore 05.
 
 They measure copies, jobs, teams and matrix products with memory on one NUMA node or another, where
-a virtual machine puts memory that was requested, and what automatic NUMA balancing moves. Times are
-taken by fresh processes, everything once per round, in random order.
+a virtual machine puts memory that was requested, and what automatic NUMA balancing moves.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ VIRTUAL_BYTES = (
 
 
 def _record(program: Path, arguments: Iterable[str], place: Place = THIS_MACHINE) -> Json:
-    """Run a program of numalab's and return the record that it writes. Raises NumalabError where it
-    fails, UserError where memory was short, and Interrupted."""
+    """Run a program of numalab's and return the record that it writes."""
     output = run_program(program, list(arguments), shell_variables.observer_environment(), place)
     try:
         record: Json = json.loads(output)
@@ -75,9 +73,8 @@ class Copy:
 
     Attributes:
         source, destination: the numbers of the NUMA nodes.
-        gb_s: 10^9 bytes copied per second, for each process whose pages were placed as requested,
-            or, with one NUMA node, for each; empty on a virtual machine.
-        share: the least share (0 to 1) of pages placed as requested, over both arrays and all
+        gb_s: 10^9 bytes copied per second, for each process that counts.
+        share: the least share (0 to 1) of pages placed as requested, over both arrays and the
             processes; None where the system does not report it.
     """
 
@@ -89,8 +86,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Copies:
-    """The copies between all pairs of NUMA nodes. thread_on: the NUMA node of the thread that
-    copies."""
+    """Copies between pairs of NUMA nodes. thread_on: the NUMA node of the thread that copies."""
 
     thread_on: int
     copies: tuple[Copy, ...]
@@ -100,12 +96,12 @@ def copy_memory(
     program: Path, node: Json, rounds: int, progress: Progress, place: Place = THIS_MACHINE
 ) -> Copies:
     """Measure memcpy between two arrays, each on one NUMA node, by a thread of the first NUMA node
-    with cores: for all sources and destinations, as S. Pachghare did (SVP-BLOG).
+    with cores: for all pairs of memory_nodes, as S. Pachghare did (SVP-BLOG).
 
-    The quantity is bytes copied per second. What could falsify it: arrays that fit a cache (so
-    timed ones have 40 MB each, as in the blog), and pages on another NUMA node (each process
-    reports its pages, and such a process is left out). On a virtual machine no time is kept. Raises
-    NumalabError, UserError and Interrupted.
+    The quantity is bytes copied per second, by the median of a process's repetitions but the first.
+    What could falsify it: arrays that fit a cache (timed ones have COPY_BYTES each), and pages on
+    another NUMA node (with several, a process that does not report MIN_PLACED of its pages as
+    requested is left out). Elsewhere than on this machine no time is kept.
     """
     topology = topology_of_node(node)
     thread_on = thread_nodes(topology)[0]
@@ -173,7 +169,8 @@ class JobRates:
     Attributes:
         gb_s: 10^9 bytes per second of one job or team, write-allocate included: the median over
             jobs, for each round that counts.
-        refused: the number of rounds left out because memory was on another NUMA node.
+        refused: the number of rounds left out because memory was not reported to be where it was
+            requested.
     """
 
     kind: Jobs
@@ -189,10 +186,11 @@ def run_jobs(
     team of as many threads, placed by default, and with all memory on that NUMA node.
 
     The quantity is bytes per second that each job moves while the others run. What could falsify
-    it: jobs that drift apart, so that a late one has the controller for itself (so all start at
-    once, and the repetitions at either end are left out), and memory on another NUMA node than was
-    requested (each process reports its pages, and such a round of that kind is left out, unless
-    there is one NUMA node only). Raises NumalabError and KeyboardInterrupt.
+    it: jobs that drift apart, so that a late one has the controller for itself (so they are started
+    one right after the other, and repetitions at either end are left out), and memory on another
+    NUMA node than was requested (a round of a kind whose processes don't report MIN_PLACED of their
+    pages there is left out, unless there is one NUMA node only). Raises NumalabError where a job
+    fails or can't be started.
 
     Args:
         array_bytes: the bytes of each of a job's three arrays; a team has as many per thread.
@@ -222,8 +220,8 @@ def run_jobs(
 def _run_at_once(
     probe: Path, kind: Jobs, pus: Sequence[int], array_bytes: int, has_single_node: bool
 ) -> float | None:
-    """Run jobs at the same time. Return the median of their GB/s; None where memory was not placed
-    as requested, unless has_single_node. Raises NumalabError where a job fails."""
+    """Run jobs at the same time. Return the median of their GB/s; None where memory was not
+    reported to be placed as requested, unless has_single_node."""
     environment = shell_variables.observer_environment() | {"OMP_NUM_THREADS": str(kind.threads)}
     words = [
         JOB_KERNEL, "pages=small", f"bytes={array_bytes * kind.threads}", "first_touch=all",
@@ -309,9 +307,9 @@ class Products:
 
 
 def multiply(program: Path, n: int, rounds: int, progress: Progress) -> Products | str:
-    """Measure a matrix product of OpenBLAS whose matrices one thread has written, under the default
-    policy and interleaved over all NUMA nodes. Return its results, or in sentences why there are
-    none. Raises NumalabError, UserError and Interrupted."""
+    """Measure a matrix product of OpenBLAS under the default memory policy and an interleaved one.
+    Return its results, or in sentences why there are none. Raises UserError where memory is short,
+    and NumalabError where the program fails."""
     trial = [str(program), f"policy={INTERLEAVE}", "n=1", "repetitions=1"]
     done = THIS_MACHINE.execute(trial, shell_variables.observer_environment())
     if done.code in WHY_NO_PRODUCT:
@@ -375,7 +373,7 @@ class BalancingRun:
 
 @dataclass(frozen=True)
 class Healing:
-    """The runs of the same program with and without automatic NUMA balancing."""
+    """The runs of a program with and without automatic NUMA balancing."""
 
     machine: str
     balanced: BalancingRun
@@ -396,8 +394,8 @@ class Healing:
 def read_run(record: Json) -> BalancingRun:
     """Return the run in a record of the program `balancing`.
 
-    Half of the pages are used on the NUMA node where all of them are at first. Pages that are just
-    being moved count as remote: numa_maps reports nothing of them.
+    Half of the pages are taken to be used on each of two NUMA nodes. Pages that no sample has on
+    either count as remote: numa_maps reports nothing of pages that are just being moved.
     """
     half = record["pages"] / 2
     return BalancingRun(
@@ -416,10 +414,9 @@ def heal(program: Path, place: Place, progress: Progress) -> Healing:
     and half of which a thread of another NUMA node uses.
 
     The quantity is the share of pages on the NUMA node of their user, by numa_maps, over seconds.
-    What could falsify it: pages that are there anyway (all begin on the writer's NUMA node), other
+    What could falsify it: pages that are there anyway (they begin on the writer's NUMA node), other
     causes of moves (the same run without balancing has to stay as it is), and the way of observing
     (so not by move_pages, which does not report pages that balancing has unmapped for a moment).
-    Raises NumalabError, UserError and Interrupted.
     """
     periods = [f"{name}={value}" for name, value in SCAN_MS.items()]
     runs = []
@@ -455,8 +452,8 @@ class VirtualPair:
 
 @dataclass(frozen=True)
 class VirtualPairs:
-    """All pairs of NUMA nodes of a virtual machine. not_modelled: why no bandwidth is modelled, as
-    a sentence; empty where one is, or the reason is not known."""
+    """Pairs of NUMA nodes of a virtual machine. not_modelled: why no bandwidth is modelled, as a
+    sentence; empty where one is, or the reason is not known."""
 
     machine: str
     pairs: tuple[VirtualPair, ...]
@@ -478,8 +475,8 @@ def observe_pairs(
     probe: Path, machine: Machine, place: VirtualNode, progress: Progress
 ) -> VirtualPairs:
     """Observe where a virtual machine puts memory that is requested on each NUMA node, and model
-    its bandwidth from published rates. No time is taken. Raises NumalabError, UserError and
-    Interrupted.
+    its bandwidth from published rates. No time is kept. Raises UserError where memory is short, and
+    NumalabError where the program fails.
 
     Args:
         machine: the whole machine, which is not scaled down.

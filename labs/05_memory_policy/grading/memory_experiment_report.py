@@ -1,4 +1,4 @@
-"""Tables and a plot of the experiments on local and remote memory, in a terminal of 80 columns."""
+"""Tables and a plot of the experiments on local and remote memory, printed in a terminal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def _print_matrix(console: Console, title: str, cells: Mapping[tuple[int, int], 
 
 
 def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
-    """Print a matrix of the shares of pages placed as requested, and, if modelled, one of GB/s."""
+    """Print a matrix of the shares of pages placed as requested, and one of modelled GB/s, or the
+    sentence on why there are none."""
     def cells(cell: Callable[[VirtualPair], str]) -> dict[tuple[int, int], str]:
         return {(pair.threads_on, pair.memory_on): cell(pair) for pair in pairs.pairs}
 

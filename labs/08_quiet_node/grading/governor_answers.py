@@ -1,5 +1,5 @@
 """Questions about a recording of a frequency governor: the correct answers, the mistakes that lead
-to wrong ones, and the file of a student's answers. Pure functions."""
+to wrong ones, and the file of a student's answers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ class GovernorQuestion:
         key: its key in the file of answers.
         text: the question.
         answer: returns the correct answer.
-        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
-            the correct one away.
+        mistakes: yields the answers that mistakes lead to, each with words on the mistake.
         file: a file of the recording that the answer follows from, or its folder.
         tolerance: the share of the correct answer by which a student's may be off.
     """
@@ -50,8 +49,8 @@ class GovernorQuestion:
         return abs(given - answer) <= self.tolerance * answer
 
     def mistake(self, given: float, recording: Recording) -> str | None:
-        """Return the sentence on a wrong answer that a known mistake leads to; None: no such
-        mistake is known, or it leads to the correct answer."""
+        """Return the words on the first known mistake that leads to about the given answer and not
+        to the correct one; None: there is none."""
         for mistaken, sentence in self.mistakes(recording):
             near = abs(given - mistaken) <= max(self.tolerance, 1e-9) * abs(mistaken)
             if near and not self.is_correct(mistaken, recording):
@@ -103,7 +102,7 @@ def _latency_us(recording: Recording) -> float:
 
 def _up_least_us(recording: Recording) -> float:
     """Return the least time to the highest frequency, in us: load appears when the rest of the
-    governor's window is just enough to exceed the threshold."""
+    governor's window is just enough to reach the threshold."""
     return recording.sampling_us * recording.up_threshold / 100 + _latency_us(recording)
 
 
@@ -186,7 +185,7 @@ RecordAnswers = SeededAnswers[float]
 
 
 def read_record_answers(text: str, expected: int | None = None) -> RecordAnswers:
-    """Return the answers in a file. expected: the seed that a course has fixed; None: any. Raises
+    """Return the answers in a file. expected: the seed that it has to have; None: any. Raises
     BadAnswers where the file can't be used, or has another seed."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "that recording")

@@ -1,10 +1,8 @@
 """The rule for answers about the recording of a frequency governor.
 
-The value is the number of questions whose answer does not follow from the recording that numalab
-makes from the file's seed. It fails with one answer that is wrong or missing, and with a file that
-can't be used. Answers of another student for the same seed pass, so a course may fix a seed for
-each student (`seed`); the answers that come with numalab's solution do not count for a student.
-Nothing is run, so any machine can judge it.
+The value is the number of questions whose answer is missing, or does not follow from the recording
+that numalab makes from the file's seed. Answers that come with numalab's solution are refused where
+a student hands them in. Answers of another student for the same seed pass.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from numalab.labs.declaration import Criterion
 
 @Rule("governor", subject="answers")
 def governor(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Count the questions whose answer does not follow from the recording."""
+    """Count the questions whose answer is missing, or does not follow from the recording."""
     text = evidence.handed(criterion.needed_file.name)
     if text is None:
         return not_measured(criterion, evidence)

@@ -1,14 +1,13 @@
 """Linux's files on the work of a frequency governor, /sys/devices/system/cpu/cpu0/cpufreq, as they
 might have been recorded on a machine. Pure functions of a seed.
 
-Frequencies, sampling rate, threshold and latency are published ones, or near them: 14 states from
-1064 to 2661 MHz under `ondemand`, a sampling rate of 10,000 us, which is the transition latency of
-10,000 ns times 1,000, and an up_threshold of 95 % (SVP-BLOG). The states in between are not
-published: here they are 133 MHz apart, as the ends allow, and the highest, 1 MHz above the next,
-stands for turbo. The load is invented: a program that computes, then waits. The governor works as
-Linux documents it (admin-guide/pm/cpufreq.rst): at each sample it takes the share of the time since
-the last one in which the processor was not idle. Above the threshold it chooses the highest
-frequency, else the one as far from the lowest to the highest as that share. So all files agree.
+Frequencies are published ones (SVP-BLOG) at the ends: 14 states from 1064 to 2661 MHz. The states
+in between are not published: here they are 133 MHz apart, as the ends allow, and the highest, 1 MHz
+above the next, stands for turbo. One seed has the published settings of `ondemand`: a sampling rate
+of 10,000 us, which is the transition latency of 10,000 ns times 1,000, and an up_threshold of 95 %;
+others draw theirs. The load is invented: a program that computes, then waits. The governor follows
+Linux's admin-guide/pm/cpufreq.rst: above the threshold it chooses the highest frequency, else the
+one nearest to a point as far from the lowest to the highest as the load.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Recording:
     """A recording of a frequency governor.
 
     Attributes:
-        frequencies_khz: all frequencies, the highest first.
+        frequencies_khz: the frequencies, the highest first.
         latency_ns: the time that a transition takes.
         sampling_us: the sampling period.
         up_threshold: the load in percent above which the highest frequency is chosen.
@@ -60,7 +59,7 @@ class Recording:
 
     @property
     def most_often(self) -> tuple[int, int]:
-        """The most frequent transition, from and to, in kHz."""
+        """The most frequent transition, from and to, in kHz; of several, one of them."""
         return max(self.transitions, key=lambda pair: self.transitions[pair])
 
 
@@ -123,7 +122,8 @@ def _loads(name: str) -> Iterator[int]:
 
 def _governed(load: int, threshold: int, table: tuple[int, ...]) -> int:
     """Return the frequency in kHz that ondemand chooses for a load in percent: above the threshold
-    the highest, else the nearest one in the table."""
+    the highest, else the nearest one in the table to the load's share of the way from the lowest to
+    the highest."""
     if load > threshold:
         return table[0]
     wanted = table[-1] + load * (table[0] - table[-1]) // _FULL
@@ -138,7 +138,8 @@ POLICY, GOVERNOR = f"{_PU}/cpu0/cpufreq", f"{_PU}/cpufreq/ondemand"
 
 
 def tree(recorded: Recording) -> dict[str, str]:
-    """Return all files as Linux writes them, by path below the recording's folder."""
+    """Return the texts of a recording's files in Linux's form, by path below the recording's
+    folder."""
     lowest, highest = recorded.frequencies_khz[-1], recorded.frequencies_khz[0]
     policy = {
         "affected_cpus": "0",

@@ -1,5 +1,5 @@
 """The rules for kernels that measure on a machine that isn't quiet: which stops they find, by an
-artificial clock and of their own thread, and how they decide by times. Pure functions."""
+artificial clock and of their own thread, and how they decide by times."""
 
 from __future__ import annotations
 
@@ -69,8 +69,7 @@ def _worst(kinds: Sequence[KindCount], answer: Answer) -> list[tuple[KindCount, 
 
 
 def _drawn_series(criterion: Criterion, evidence: Evidence) -> list[DrawnSeries] | CriterionVerdict:
-    """Return the series that a kernel answered; the verdict where a run is missing or ended
-    badly."""
+    """Return the series of a kernel's runs; the verdict where a run is missing or ended badly."""
     missing = missing_runs(criterion, evidence, evidence.runs_of(SERIES))
     if missing:
         return missing
@@ -157,7 +156,8 @@ def _apart(run: StopsRun) -> str:
 
 
 def _needs_another_stop(kind: Kind[Any], criterion: Criterion, evidence: Evidence) -> bool:
-    """Tell whether one more run may show that the machine caused the first one's failure."""
+    """Tell whether one more run may show that the machine caused the first one's failure: later
+    ones passed, and there are fewer than STOPS.max_runs."""
     runs = evidence.runs_of(STOPS)
     if missing_runs(criterion, evidence, runs) or len(runs) == STOPS.max_runs:
         return False
@@ -170,10 +170,10 @@ def stops_live(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Measure how far the reported stops of the kernel's own thread are off, as a share of their
     number or their time.
 
-    Up to two further runs follow a first one that fails; if two pass, the kernel passes, else the
-    first that does not gives the verdict. A hypervisor may take the core for some milliseconds
-    that are not reported (/proc/stat has ticks of ten), and to a reader of a clock that is a
-    stop."""
+    Further runs follow a first one that fails, STOPS.max_runs in all; if all of these pass, the
+    kernel passes, else the first of them that does not gives the verdict. A hypervisor may take the
+    core for some milliseconds that are not reported (/proc/stat has ticks of ten), and to a reader
+    of a clock that is a stop."""
     runs = evidence.runs_of(STOPS)
     missing = missing_runs(criterion, evidence, runs)
     if missing:

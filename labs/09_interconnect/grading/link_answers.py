@@ -1,7 +1,6 @@
-"""The file of a student's answers to questions about links that a seed draws. Pure functions.
+"""The file of a student's answers to questions about links that a seed draws.
 
-Its keys are the same for all seeds; what the seed draws is in the questions (`./numalab rates`),
-not in the file. An answer is a number above 0; a key that is left out, or is "", has no answer.
+An answer is a number above 0; a key that is left out, or is "", has no answer.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Rates = SeededAnswers[Fraction]
 
 
 def read_rates(text: str, expected: int | None = None) -> Rates:
-    """Return the answers in a file. expected: the seed that a course has fixed; None: any. Raises
+    """Return the answers in a file. expected: the seed that it has to have; None: any. Raises
     BadAnswers where the file can't be used, or has another seed."""
     table = parse_table(text, "", BadAnswers, (SEED, *KEYS), _EXAMPLE)
     seed = read_seed(table, expected, "its links")

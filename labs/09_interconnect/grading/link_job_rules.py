@@ -1,5 +1,5 @@
 """The rule for the bytes that an MPI job puts on the link between its two cluster nodes to bring
-items to rank 1. numalab/grading/link_runs.py says how they are measured. Pure functions."""
+items to rank 1."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Questions about links that a seed draws: the correct answers, and the mistakes that lead to wrong
 ones. Pure functions.
 
-All is drawn by names (draws). Paths are such that mistakes lead to other answers: the narrowest
-link is not the oldest, for instance. An answer is a number, of which three digits are enough.
+Paths are such that mistakes lead to other answers: the narrowest link is not the one of the slowest
+lanes, for instance. An answer is a number, of which three digits are enough.
 """
 
 from __future__ import annotations
@@ -75,8 +75,7 @@ class LinkQuestion:
         key: its key in the file of answers.
         text: returns the question.
         answer: returns the correct answer.
-        mistakes: yields the answers that mistakes lead to, each with a sentence that does not give
-            the correct one away; of equal answers the first counts.
+        mistakes: yields the answers that mistakes lead to, each with words on the mistake.
     """
 
     key: str
@@ -87,7 +86,7 @@ class LinkQuestion:
 
 @lru_cache(maxsize=256)
 def draw_links(seed: int) -> DrawnLinks:
-    """Return what the questions of a seed are about, the same in every release."""
+    """Return what the questions of a seed are about."""
 
     def one(what: str, choices: Sequence[_T]) -> _T:
         return draws.pick(f"link {seed} {what}", choices)
@@ -118,8 +117,8 @@ def is_close(given: Fraction, correct: Fraction) -> bool:
 
 
 def mistake_in(question: LinkQuestion, given: Fraction, drawn: DrawnLinks) -> str | None:
-    """Return the sentence on a wrong answer that a known mistake leads to; None: no such mistake is
-    known, or it leads to the correct answer."""
+    """Return the words on the first known mistake that leads to about the given answer and not to
+    the correct one; None: there is none."""
     correct = question.answer(drawn)
     for mistaken, sentence in question.mistakes(drawn):
         if is_close(given, mistaken) and not is_close(mistaken, correct):
@@ -148,8 +147,7 @@ def _tells_mistakes_apart(path: Sequence[tuple[Fraction, Link]]) -> bool:
 
 @cache
 def _paths() -> tuple[tuple[Link, Link, Link], ...]:
-    """Return all paths that tell mistakes apart. Computed when a path is drawn, since it takes
-    time."""
+    """Return all paths that tell mistakes apart."""
     links = [Link(lane, width) for lane in LANES for width in WIDTHS]
     rated = [(link.data_gbit_s, link) for link in links]
     return tuple(

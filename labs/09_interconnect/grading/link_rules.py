@@ -1,10 +1,8 @@
 """The rule for answers about links that a seed draws.
 
-The value is the number of questions whose answer is more than 0.5 % off the computed one, which is
-the same on any machine. It fails with one answer that is wrong or missing, with a file that can't
-be used, and for a student with the answers that come with numalab's solution. Answers of another
-student for the same seed pass, and so do answers computed by numalab's sources. A guess would have
-to be right eleven times.
+The value is the number of questions whose answer is missing, or more than 0.5 % off the computed
+one. Answers that come with numalab's solution are refused where a student hands them in. Answers of
+another student for the same seed pass, and so do answers computed by numalab's sources.
 """
 
 from __future__ import annotations

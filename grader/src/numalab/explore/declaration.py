@@ -51,8 +51,7 @@ def find_exploration(root: Path, name: str) -> Path:
 
 def resized(exploration: Exploration, rounds: int | None, n: int | None) -> Exploration:
     """Return the exploration with another number of rounds or another n; None keeps either.
-    n: rows of the matrices, or 8-byte elements of the largest table or of each array. Raises
-    UserError for an n that the experiment can't have."""
+    n: as for Experiment.resize. Raises UserError for an n that the experiment can't have."""
     what = exploration.what if n is None else exploration.what.resize(n)
     if rounds is not None:
         what = what.repeat(rounds)

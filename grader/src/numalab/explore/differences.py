@@ -49,8 +49,8 @@ class Difference:
 
 
 def survivors(differences: Sequence[Difference], subject: str) -> str:
-    """Return sentences on the differences: how many survive, how many would by chance, the largest.
-    subject: what is compared, as a plural."""
+    """Return sentences on the differences: how many survive, how many would by chance, and the
+    largest; or on why that can't be said. subject: what is compared, as a plural."""
     if not differences:
         return f"No two {subject} have been measured in one round."
     if all(d.comparison.survives == "too_few_rounds" for d in differences):

@@ -1,9 +1,7 @@
 """What a lab's exploration measures, and its measurements.
 
 An experiment is a kind of exploration that explore.toml names: it has its programs' configurations,
-its tables, sentences and picture. The module of each is in its lab's folder
-(labs/NN_name/grading/NAME_experiment.py) and registers the class here. Rounds, intervals and files
-are alike for all.
+its tables, sentences and picture. Modules of labs register their classes here.
 """
 
 from __future__ import annotations
@@ -36,11 +34,10 @@ DEFAULT, COMPACT, SCATTER = "default", "compact", "scatter"
 
 @dataclass(frozen=True)
 class Configuration:
-    """A program's arguments and environment, run once in each round.
+    """A program's arguments and environment.
 
     Attributes:
-        key: values that the program's record must have (parse_record), such as its number of
-            threads; no two configurations of an Exploration have the same key.
+        key: values that the program's record must have, such as its number of threads.
         arguments, environment: of the program; the environment comes on top of the shell's.
         is_seeded: whether the program takes a random seed, which is the round's number.
     """
@@ -62,7 +59,7 @@ def thread_counts(cores: int) -> list[int]:
 
 @dataclass(frozen=True)
 class VirtualMachine:
-    """The virtual machine on which pages are observed if this machine has one NUMA node.
+    """A virtual machine on which pages are observed.
 
     Attributes:
         name: the machine's name in the gallery.
@@ -117,7 +114,7 @@ class Experiment(ABC):
         return None
 
     def virtual_configurations(self, node: Json) -> list[Configuration]:
-        """Return what is run on that virtual machine; called only where there is one.
+        """Return what is run on that virtual machine.
         node: the virtual machine, as describe_node describes it."""
         raise NotImplementedError
 
@@ -173,7 +170,8 @@ def register(kind: str) -> Callable[[_AnyExperiment], _AnyExperiment]:
 
 
 def experiment_kinds() -> Mapping[str, type[Experiment]]:
-    """Return all kinds of experiments by their names in explore.toml."""
+    """Import labs' experiments, and return the registered kinds by their names in explore.toml,
+    sorted."""
     lab_modules.load_experiments()
     return dict(sorted(_KINDS.items()))
 
@@ -201,7 +199,7 @@ class ProgramRun:
         configuration: index of its configuration.
         round, order: the number of its round, and its position within the round, both from 0.
         started_s: when the process was started, in seconds since run_rounds began.
-        record: what the program wrote; on a virtual machine without times.
+        record: what the program wrote, maybe without times.
     """
 
     configuration: int
@@ -212,18 +210,18 @@ class ProgramRun:
 
     @property
     def elapsed_s(self) -> float:
-        """The seconds that a lab's own program recorded; common/probe records them by kernel."""
+        """The record's `elapsed_s`, in seconds."""
         return float(self.record["elapsed_s"])
 
     def step_ns(self, kernel: str) -> float:
         """Return ns per step of a kernel's shortest repetition, since other load only adds time.
-        Raises NumalabError where the record's times are not of the kernel."""
+        Raises NumalabError where none of the record's times are of the kernel."""
         times = self._times(kernel)
         return 1e9 * min(map(float, times["elapsed_s"])) / int(times["steps"])
 
     def rate_gb_s(self, kernel: str) -> float:
         """Return 10^9 bytes per second between cores and memory, of a kernel's shortest repetition.
-        Raises NumalabError where the record's times are not of the kernel."""
+        Raises NumalabError where none of the record's times are of the kernel."""
         times = self._times(kernel)
         return 1e-9 * int(times["bytes_moved"]) / min(map(float, times["elapsed_s"]))
 
@@ -243,13 +241,13 @@ def runs_each(configurations: Sequence[Configuration], runs: Sequence[ProgramRun
 
 @dataclass(frozen=True)
 class VirtualPages:
-    """Where pages were on a virtual machine, under the same program.
+    """Where pages were on a virtual machine.
 
     Attributes:
-        machine: the virtual machine, as evidence records it; its name alone where it did not run.
-        node: its description by describe_node; empty where it did not run.
-        configurations, runs: what was run. Times on it mean nothing, so the records have none.
-        trouble: why it did not run; None where it did.
+        machine: the virtual machine, as evidence records it.
+        node: its description by describe_node.
+        configurations, runs: what was run. Times on it mean nothing.
+        trouble: why it did not run; None: nothing is known to be wrong.
     """
 
     machine: Json
@@ -265,18 +263,17 @@ class VirtualPages:
 
 @dataclass(frozen=True)
 class Measurements:
-    """All measurements of an exploration, and how they were made.
+    """The measurements of an exploration, and how they were made.
 
     Attributes:
         configurations: what was run in each round.
-        runs: the processes that ended, in their order; fewer than requested if interrupted.
+        runs: the processes that ended, in their order.
         node: this machine, as describe_node describes it.
-        description: what the program prints for `describe`; empty without NEEDS_DESCRIPTION, or
-            where Ctrl-C came before.
+        description: what the program printed for `describe`; empty: it was not run for that.
         build: compiler, flags and OpenMP runtime of the programs.
         seed: the seed of the random order within rounds.
         interrupted: whether Ctrl-C ended the measurement early.
-        virtual: pages on a virtual machine; None where none was needed or Ctrl-C came before.
+        virtual: pages on a virtual machine; None: none were observed.
     """
 
     exploration: Exploration
@@ -316,7 +313,7 @@ class Measurements:
         return runs_each(self.configurations, self.runs)
 
     def json_data(self) -> Json:
-        """Return what `./numalab explore --json` writes, but for numalab's version."""
+        """Return the measurements as values that JSON has; without the lists of PUs."""
         what = self.exploration.what
         whole: Json = {
             "schema": 1,

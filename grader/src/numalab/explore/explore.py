@@ -1,10 +1,9 @@
 """Run an exploration: a small measurement on a lab's subject, repeated in rounds.
 
-explore.toml in the lab's grading/ declares what is measured. The program is the lab's own explore.c
-in the same folder, or common/probe, which all labs share. A round runs every configuration once, in
-a random order of its own, so that what disturbs the machine for a while hits all of them alike, and
-runs of one round can be compared. Each run is a process of its own, since where its pages are, and
-so how they share the caches, differs from process to process but not between repetitions.
+A round runs each configuration once, in a random order of its own, so that what disturbs the
+machine for a while may hit any of them, and runs of one round can be compared. Each run is a
+process of its own, since where its pages are, and so how they share the caches, may differ from
+process to process.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ KILLED, INTERRUPTED = -9, -2  # by SIGKILL, by SIGINT
 
 
 def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
-    """Return about the memory in bytes that can be allocated without swapping.
+    """Return MemAvailable in bytes, or the limit where that is less.
     meminfo: the text of /proc/meminfo; limit_bytes: the control group's, None: it has none. Raises
     NumalabError where /proc/meminfo has no MemAvailable."""
     for line in meminfo.splitlines():
@@ -54,7 +53,8 @@ def available_bytes(meminfo: str, limit_bytes: int | None) -> int:
 
 
 def check_memory(exploration: Exploration, available: int) -> None:
-    """Raise UserError if the largest configuration takes too much of the available bytes."""
+    """Raise UserError if the largest configuration takes more than MEMORY_SHARE of the available
+    bytes."""
     needed = exploration.what.needed_bytes
     if needed <= MEMORY_SHARE * available:
         return
@@ -87,8 +87,8 @@ def orders(configurations: int, rounds: int, seed: int) -> list[list[int]]:
 def parse_record(output: str, key: Mapping[str, int | str]) -> Json:
     """Return a program's record, a JSON text, checked against a configuration's key.
     A runtime may give another number of threads or another schedule. Raises NumalabError where it
-    is no record, a time is not above 0, or a value differs from the key's; a chunk of 0 and the
-    placement are not compared."""
+    is no record, the least time is not above 0, or a value differs from the key's; a chunk of 0
+    and the placement are not compared."""
     try:
         record = json.loads(output)
         entries = record["times"] if "times" in record else [{"elapsed_s": [record["elapsed_s"]]}]
@@ -141,10 +141,9 @@ def run_rounds(
     place: Place = THIS_MACHINE,
     done: int = 0,
 ) -> Iterator[ProgramRun]:
-    """Run all configurations once per round, and yield each run when its process has ended.
+    """Run configurations in the given order, and yield each run when its process has ended.
     order: for each round the indices of the configurations, as orders() returns them; done: the
-    number of rounds at its beginning that are skipped, since they were run before. Raises as
-    run_program and parse_record."""
+    number of rounds at its beginning that are skipped. Raises as run_program and parse_record."""
     step = "measuring" if place is THIS_MACHINE else f"looking at pages on virtual {place.name}"
     surroundings = shell_variables.observer_environment()
     started = time.monotonic()
@@ -173,9 +172,10 @@ def explore(
     progress: Callable[[str], None],
 ) -> Measurements:
     """Measure an exploration on this machine; its program must have been built.
-    node: this machine, as describe_node describes it. After Ctrl-C the measurements so far are
-    returned, marked as interrupted; they may be none. Raises UserError where memory is short or a
-    program is killed, and NumalabError where one fails, or as available_bytes and read_build."""
+    node: this machine, as describe_node describes it. After Ctrl-C while programs run, the
+    measurements so far are returned, marked as interrupted; they may be none. Raises UserError
+    where memory is short or a program is killed, and NumalabError where one fails, or as
+    available_bytes and read_build."""
     meminfo = Path("/proc/meminfo").read_text(encoding="utf-8")
     check_memory(exploration, available_bytes(meminfo, node["cgroup_memory_max_bytes"]))
     what = exploration.what
@@ -209,10 +209,10 @@ def observe_pages(
     place: VirtualNode,
     progress: Callable[[str], None],
 ) -> tuple[VirtualPages, bool]:
-    """Observe where pages are on an experiment's virtual machine, without times.
-    place: experiment.virtual_machine(), booted. Returns the pages, and whether Ctrl-C ended it
-    early. Raises UserError where memory is short or a program is killed, and NumalabError where one
-    fails."""
+    """Observe where pages are on an experiment's virtual machine, and leave times out of records.
+    experiment: has a virtual machine; place: that, booted. Returns the pages, and whether Ctrl-C
+    ended it early. Raises UserError where memory is short or a program is killed, and NumalabError
+    where one fails."""
     machine = experiment.virtual_machine()
     assert machine is not None
     chosen = experiment.virtual_configurations(place.node)
@@ -231,8 +231,8 @@ def observe_pages(
 
 
 def read_build(installation: Installation) -> Json:
-    """Return the compiler, flags and OpenMP runtime of the programs, from exploration.json.
-    Raises NumalabError where that can't be read."""
+    """Return the build folder's exploration.json: compiler, flags and OpenMP runtime of the
+    programs. Raises NumalabError where that can't be read."""
     path = installation.build / "exploration.json"
     try:
         build: Json = json.loads(path.read_text(encoding="utf-8"))

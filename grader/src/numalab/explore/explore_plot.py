@@ -1,4 +1,4 @@
-"""Draw the pictures of an exploration, in letters that can be read from a room's last row."""
+"""Draw the pictures of an exploration with matplotlib."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def draw_legend(figure: Figure, axes: Axes) -> None:
 
 
 def check_target(path: Path) -> None:
-    """Raise UserError if it is plain before measuring that the file of --plot can't be written."""
+    """Raise UserError if the path does not end with one of FORMATS, or is a folder, or if its
+    folder is missing or not writable."""
     if path.suffix.lower() not in FORMATS:
         raise UserError(f"--plot {path}: the name has to end with {', '.join(FORMATS)}")
     if path.is_dir():
@@ -56,8 +57,8 @@ def check_target(path: Path) -> None:
 def draw(measurements: Measurements, path: Path, scratch: Path) -> list[Path]:
     """Write the picture, and pages on a virtual machine, if any, to PATH_local_pages.
     measurements: with one run or more; path: ends with one of FORMATS; scratch: a folder for
-    matplotlib's own files, made if missing. Returns the files that were written. Raises
-    NumalabError where a picture can't be drawn or written; no file is left in part."""
+    matplotlib's own files. Returns the files that were written. Raises NumalabError where a picture
+    can't be drawn or written."""
     try:
         keep_matplotlib_in(scratch)
         figures = {path: exploration_figure(measurements)}
@@ -107,7 +108,7 @@ def exploration_figure(
 def pages_figure(
     measurements: Measurements, size_in: tuple[float, float] | None = None
 ) -> Figure | None:
-    """Return the picture of pages on a virtual machine; None where none were observed.
+    """Return the experiment's picture of pages on a virtual machine; None: it has none.
     size_in: width and height in inches; None: the experiment's own."""
     return measurements.exploration.what.pages_figure(measurements, size_in)
 

@@ -1,4 +1,4 @@
-"""The report of an exploration: tables of 80 columns and a few sentences."""
+"""The report of an exploration: a heading, tables and sentences."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Confidence intervals of medians and of ratios, by order statistics. Pure functions.
-They assume no distribution of times. Ratios are of values from the same round."""
+They assume no distribution of values. Ratios are of values from the same round."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class MedianInterval:
 
 
 def _log_share(count: int, smaller: int) -> float:
-    """Return ln of the probability that `smaller` of `count` values are below the true median."""
+    """Return ln of the probability that just `smaller` of `count` values are below the true
+    median."""
     ways = math.lgamma(count + 1) - math.lgamma(smaller + 1) - math.lgamma(count - smaller + 1)
     return ways - count * math.log(2)
 
@@ -58,9 +59,9 @@ def _rank(count: int, required: float) -> tuple[int, float]:
 
 
 def median_interval(values: Sequence[float], required: float = REQUIRED_COVERAGE) -> MedianInterval:
-    """Return the median of one value or more, with the narrowest interval of a coverage.
-    The interval's ends have the same rank from both sides; where none has the required coverage,
-    they are the smallest and the largest value."""
+    """Return the median of one value or more, with an interval whose ends have the same rank from
+    both sides. It has the largest rank with the required coverage (0 to 1); where none has that,
+    the ends are the smallest and the largest value."""
     ordered = sorted(values)
     count = len(ordered)
     rank, covers = _rank(count, required)
@@ -79,7 +80,8 @@ class PairedComparison:
 
     @property
     def survives(self) -> Survives:
-        """Whether a difference survives repetition: "yes" where 1 is outside the interval."""
+        """Whether a difference survives repetition: "yes" where 1 is outside the interval;
+        "too_few_rounds" where the interval lacks REQUIRED_COVERAGE."""
         if not self.ratio.is_wide_enough:
             return "too_few_rounds"
         return "no" if self.ratio.low <= 1 <= self.ratio.high else "yes"

@@ -1,16 +1,15 @@
 """Compare modelled with measured bandwidths on a machine with several NUMA nodes.
 
-The rates of one core, one controller and one link are measured, the bandwidths of other placements
-predicted from them as modelling/ does, and measured, too. All of it is triad of common/probe, in
-fresh processes, each configuration once in a round. A prediction is made of one round's rates,
-compared with the measurement of the same round, and fitted to nothing. The comparison shows how far
-the model's assumption holds on this machine: that all parts work at once and the slowest limits
-all. Pure functions but for `measure`.
+The rates of cores, a controller and links are measured, the bandwidths of other placements
+predicted from them (modelling.times), and measured, too, with triad of common/probe. A prediction
+is made of one round's rates, and compared with the measurement of the same round. The comparison
+shows how far the model's assumption holds on this machine: that all parts work at once and the
+slowest limits all.
 
-It could be faked by arrays that fit into caches (so three are about four times as large as all
-caches of the last level, or more), by pages on another NUMA node than requested (each process
-reports them, and an error ends the measurement where they are many), and by rates that change
-within a round (intervals are over rounds).
+It could be faked by arrays that fit into caches (so three are about TIMES_CACHES times as large as
+the caches of the last level, or more), by pages on another NUMA node than requested (an error ends
+the measurement where they are reported to be many), and by rates that change within a round
+(intervals are over rounds).
 """
 
 from __future__ import annotations
@@ -215,8 +214,8 @@ def _rated_runs(node: _Node) -> Iterator[tuple[Resource, int | None, Sequence[in
 
 
 def _predicted_runs(node: _Node) -> Iterator[tuple[str, Sequence[int], int | None]]:
-    """Yield the placements whose bandwidth is predicted, none of which gives a rate: the words on
-    it, the cores with a thread, and the NUMA node of all pages, as for _configuration."""
+    """Yield the placements whose bandwidth is predicted: the words on it, the cores with a thread,
+    and the NUMA node of all pages, as for _configuration."""
     nodes = range(len(node.numbers))
     fewest = min(map(len, node.cores))
     every = [core for number in nodes for core in node.core_numbers(number)]
@@ -261,10 +260,10 @@ class Compared:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """All runs of a plan, and the rates and predictions that follow from whole rounds.
+    """The runs of a plan, and the rates and predictions that follow from whole rounds.
 
     Attributes:
-        runs: all processes that ended, also those of a round that was interrupted.
+        runs: the processes that ended, also those of a round that was interrupted.
         node: this machine, as describe_node describes it.
         interrupted: whether Ctrl-C ended the measurement early.
     """
@@ -324,7 +323,7 @@ class ModelComparison:
         return replace(self.plan.machine, rates=rates)
 
     def json_data(self) -> Json:
-        """Return what `./numalab explore model --json` writes, but for numalab's version."""
+        """Return the runs, rates and comparisons as values that JSON has."""
         return {
             "kind": "model",
             "interrupted": self.interrupted,
@@ -383,8 +382,8 @@ def measure(
 ) -> ModelComparison:
     """Run a plan with common/probe, which must have been built.
     node: this machine, as describe_node describes it. After Ctrl-C the runs so far are returned,
-    marked as interrupted. Raises UserError where memory is short, a process is killed, or pages are
-    on other NUMA nodes than they should be, and NumalabError where a process fails."""
+    marked as interrupted. Raises UserError where memory is short, a process is killed, or for pages
+    as check_pages does, and NumalabError where a process fails."""
     order = orders(len(plan.configurations), rounds, random.SystemRandom().randrange(2**32))
     runs: list[ProgramRun] = []
     interrupted = False

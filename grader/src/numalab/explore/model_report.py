@@ -1,4 +1,4 @@
-"""Print modelled and measured bandwidths in a terminal of 80 columns."""
+"""Print modelled and measured bandwidths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def _rate_row(rated: RatedRun, interval: MedianInterval) -> tuple[str, str]:
 
 
 def verdict_words(compared: Compared) -> str:
-    """Return what measured over modelled says: within CLOSE, faster, slower, or not decided."""
+    """Return what the interval of measured over modelled says: within CLOSE of 1, faster or slower
+    than that, or not decided."""
     ratio = compared.measured_over_modelled
     if ratio.low > 1 + CLOSE:
         return "faster than modelled"

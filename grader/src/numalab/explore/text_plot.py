@@ -1,4 +1,4 @@
-"""Plot curves in plain characters, for a terminal of 80 columns."""
+"""Plot curves in plain characters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Axis:
         unit: shown at its upper end; may be empty.
         rows: the number of lines, 2 or more.
         top: None: the axis is logarithmic, for values above 0. Else it is linear from 0 to `top`,
-            and curves are drawn side by side, since many of their values are equal.
+            and the curves' points at a position are drawn side by side.
     """
 
     unit: str
@@ -90,7 +90,8 @@ def _short(value: float) -> str:
 
 
 def _placed(words: Mapping[int, str]) -> str:
-    """Return a line with words centred on their columns, without any that would touch another."""
+    """Return a line with words centred on their columns, without those that would touch the one
+    before."""
     line = ""
     for column in sorted(words):
         word = words[column]

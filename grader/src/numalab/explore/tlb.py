@@ -37,8 +37,8 @@ _AMD_REGISTER = {4096: 1, 2 * MIB: 0}
 
 def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
     """Return the TLB's levels for one size of pages, in ascending order.
-    description: what common/probe prints for `describe`. Empty where cpuid reports nothing, as
-    under many hypervisors, or where pages are neither of 4 KiB nor of 2 MiB."""
+    description: what common/probe prints for `describe`. Empty where cpuid reports nothing, or
+    where pages are neither of 4 KiB nor of 2 MiB."""
     if page_bytes not in _INTEL_PAGE_BITS:
         return []
     entries = _intels(description, page_bytes) or _amds(description, page_bytes)
@@ -46,7 +46,7 @@ def tlb_reaches(description: Json, page_bytes: int) -> list[Reach]:
 
 
 def tlb_reach(description: Json, page_bytes: int) -> Reach | None:
-    """Return the reach of the TLB's last level; None where tlb_reaches is empty."""
+    """Return the reach of the last level that tlb_reaches returns; None where that is empty."""
     reaches = tlb_reaches(description, page_bytes)
     return reaches[-1] if reaches else None
 
@@ -77,7 +77,6 @@ def _amds(description: Json, page_bytes: int) -> Mapping[int, int]:
 
 
 def walked_bytes(table_bytes: int, page_bytes: int) -> int:
-    """Return the bytes that the last steps of page walks may read: one entry per page of the table.
-    Linux's VmPTE would count more, since Linux keeps a page table of small pages in store for each
-    transparent huge page."""
+    """Return the bytes that the last steps of page walks may read: one entry per page of the
+    table."""
     return -(-table_bytes // page_bytes) * ENTRY_BYTES

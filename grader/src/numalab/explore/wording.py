@@ -11,7 +11,7 @@ from numalab.words import count, short
 
 
 def bytes_words(size_bytes: int) -> str:
-    """Format a size: 64 KiB, 2 MiB, 1 GiB."""
+    """Format a size: 512 bytes, 64 KiB, 2 MiB, 1 GiB."""
     for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size_bytes >= scale:
             return f"{short(size_bytes / scale, 4)} {unit}"
@@ -24,8 +24,8 @@ def short_bytes(size_bytes: int) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Format a value with three significant digits: 1.23, 12.3, 123; two decimals at most, and all
-    digits before the point."""
+    """Format a value of 0 or more: 1.23, 12.3, 123; with two decimals at most, and all digits
+    before the point."""
     return f"{value:.0f}" if value >= 99.95 else f"{value:.{1 if value >= 9.995 else 2}f}"
 
 

@@ -1,8 +1,5 @@
-"""Split C and Fortran into tokens as compilers do, without comments and blanks.
-
-Pure functions. A comment or literal that is not closed ends with the text or the line, so that no
-end is searched for twice, and hostile input takes no more than linear time.
-"""
+"""Split C and Fortran into tokens, about as compilers do, without comments and blanks. Pure
+functions."""
 
 from __future__ import annotations
 
@@ -32,8 +29,8 @@ def decode_source(content: bytes) -> str:
 
 
 def c_tokens(text: str) -> list[str]:
-    r"""Return the tokens of a C text. A newline ("\n") is a token only where it ends a directive;
-    `#define NAME(` and `#include "file"` are one token each."""
+    r"""Return the tokens of a C text. The newline ("\n") that ends a directive is a token, others
+    are not; `#define NAME(` and `#include "file"` are one token each."""
     found: list[str] = []
     in_directive = False
     for token in _C.findall(text.replace("\\\n", "")):
@@ -49,8 +46,8 @@ def c_tokens(text: str) -> list[str]:
 
 def fortran_tokens(text: str) -> list[str]:
     r"""Return the tokens of a free-form Fortran text, in lower case outside literals. Those of `!$`
-    directives are among them, and so is the newline ("\n") that ends a statement; continued lines
-    are joined."""
+    directives are among them. A newline ("\n") is a token, several in a row are one; a line that
+    ends with & is joined with the next."""
     text = _FORTRAN_CONTINUED.sub("", _FORTRAN_COMMENT.sub(r"\1", text))
     found: list[str] = []
     for token in _FORTRAN.findall(text):

@@ -77,8 +77,7 @@ FILE_KINDS: dict[str, FileKind] = {
 
 
 def kind_of_goal(goal: str) -> FileKind:
-    """Return the kind of the files that have a goal. Goals that are not in FILE_KINDS are those of
-    files with answers, which labs register (seeded_answers.py)."""
+    """Return the kind of the files that have a goal: "answers" where FILE_KINDS lacks the goal."""
     return FILE_KINDS.get(goal, "answers")
 
 
@@ -109,8 +108,7 @@ class HandedFile:
 
 @dataclass(frozen=True)
 class TimedPlacements:
-    """Placements of numalab's program that are timed and compared: a team on one NUMA node, the
-    team on all of them (judging/thread_goals.py), and the placement of a file that is handed in."""
+    """Placements that are timed and compared with that of a file that is handed in."""
 
     file: HandedFile
 
@@ -151,26 +149,25 @@ class Criterion:
 
     @property
     def least(self) -> float:
-        """Return at_least, which the rule of the criterion needs."""
+        """Return at_least, which must not be None."""
         assert self.at_least is not None
         return self.at_least
 
     @property
     def most(self) -> float:
-        """Return at_most, which the rule of the criterion needs."""
+        """Return at_most, which must not be None."""
         assert self.at_most is not None
         return self.at_most
 
     @property
     def needed_file(self) -> HandedFile:
-        """Return the file that the criterion is about, as its rule needs one."""
+        """Return the file that the criterion is about, which must not be None."""
         assert self.file is not None
         return self.file
 
     @property
     def required_share(self) -> float | None:
-        """Return the share of the solution's speed, or the reference loop's, that an efficiency
-        needs; None: the criterion has neither bound."""
+        """Return at_least_of_lightspeed or, where it is None, at_least; None: both are None."""
         of_reference = self.at_least_of_lightspeed
         return self.at_least if of_reference is None else of_reference
 
@@ -212,7 +209,7 @@ class Lab:
 
     @property
     def number(self) -> str:
-        """Return the lab's number as its name has it, such as "01"."""
+        """Return the part of the lab's name before the first underscore, such as "01"."""
         return self.name.split("_")[0]
 
     @property
@@ -221,7 +218,7 @@ class Lab:
 
     @property
     def shows_solution(self) -> bool:
-        """Tell whether solutions/NN_name/ has texts to read."""
+        """Tell whether there are texts of the solution to read and the lab is no variant."""
         return self.has_solution_text and not self.is_variant
 
     @property
@@ -231,28 +228,28 @@ class Lab:
 
     @property
     def own_place(self) -> str:
-        """Return the path of the user's files, from the folder in which the user works."""
+        """Return a relative path: variants/NAME of a variant, labs/NAME of another lab."""
         return f"{'variants' if self.is_variant else 'labs'}/{self.name}"
 
     @property
     def calls_mpi(self) -> bool:
-        """Tell whether kernels need MPI to be built."""
+        """Tell whether kernels run as MPI ranks, or one is also built as an MPI job."""
         return self.mpi or self.has_link_job
 
     @property
     def parts(self) -> tuple[str | None, ...]:
-        """Return the kernels that are judged separately, in the order of the criteria; (None,)
+        """Return the parts that criteria name, each once, in the order of the criteria; (None,)
         where no criterion names one."""
         named = dict.fromkeys(c.part for c in self.criteria if c.part is not None)
         return tuple(named) or (None,)
 
     @property
     def kernel_parts(self) -> tuple[str | None, ...]:
-        """Return the parts that the student's kernel runs."""
+        """Return the parts that are not in kit_parts."""
         return tuple(part for part in self.parts if part not in self.kit_parts)
 
     def criteria_of(self, part: str | None) -> tuple[Criterion, ...]:
-        """Return the criteria of a part, and those that are about all parts."""
+        """Return the criteria of a part, and those without a part, in their order."""
         return tuple(c for c in self.criteria if c.part in (None, part))
 
     @property
@@ -265,17 +262,17 @@ class Lab:
         return next(c.part for c in self.criteria if c.file == file)
 
     def reference_loop_of(self, part: str | None) -> ReferenceLoop | None:
-        """Return the reference loop of a part; None: none is declared."""
+        """Return what is declared on a part's reference loop; None: nothing is."""
         return next((loop for loop in self.lightspeed if loop.part == part), None)
 
     def has_probe(self, part: str | None) -> bool:
-        """Tell whether a part has a reference loop that is timed with it."""
+        """Tell whether a part has a reference loop."""
         loop = self.reference_loop_of(part)
         return loop is not None and loop.has_probe
 
     def launch_of(self, part: str | None) -> HandedFile:
-        """Return the launch file that is handed in for a part, and compared with numalab's slow
-        launch. Raises NumalabError where there is not exactly one."""
+        """Return the launch file that is handed in for a part. Raises NumalabError where there is
+        not exactly one."""
         files = {
             c.file for c in self.criteria if c.part == part and c.file and c.file.kind == "launch"
         }
@@ -302,7 +299,7 @@ class Lab:
         return " and ".join(LANGUAGE_NAMES[language] for language in self.languages)
 
     def unread_kernels(self, folder: Path) -> list[str]:
-        """Return the names of kernels in a folder that are in a language which the lab does not
+        """Return the names of kernel files in a folder, of languages that the lab does not
         have."""
         files = [file for of, file in KERNEL_FILES.items() if of not in self.languages]
         return [file for file in files if (folder / file).is_file()]
@@ -390,13 +387,13 @@ CheckCriterion = Callable[["Lab", Criterion, Table], None]
 
 
 def load_lab(folder: Path, text: str | None = None, check: CheckCriterion | None = None) -> Lab:
-    """Read lab.toml and the hints of a lab. Raises NumalabError, with the place of a mistake.
+    """Read lab.toml and the hints of a lab. Raises NumalabError for a mistake in them.
 
     Args:
         folder: of the lab.
         text: of lab.toml; None: that of the file.
-        check: raises NumalabError where a criterion lacks what its rule needs. judging/rules.py
-            loads labs with such a check; None: nothing is checked.
+        check: is called with the lab, and each criterion with its table, and raises NumalabError
+            where a criterion lacks what its rule needs; None: rules are not checked.
     """
     path = folder / GRADING / DECLARATION
     if text is None:
@@ -473,19 +470,20 @@ def _check_parts(lab: Lab, top: Table, tables: Sequence[Table]) -> None:
 
 
 def lab_names(root: Path) -> list[str]:
-    """Return the names of all labs below numalab's root, sorted."""
+    """Return the names of the labs below numalab's root that have a lab.toml, sorted."""
     return sorted(path.parents[1].name for path in root.glob(f"labs/*/{GRADING}/{DECLARATION}"))
 
 
 def load_labs(root: Path, check: CheckCriterion | None = None) -> dict[str, Lab]:
-    """Return all labs by name, sorted. check: as for load_lab. Raises NumalabError."""
+    """Return the labs of lab_names by name, sorted. check: as for load_lab. Raises NumalabError
+    for a mistake in one."""
     return {name: load_lab(root / "labs" / name, check=check) for name in lab_names(root)}
 
 
 def choose_labs(labs: dict[str, Lab], names: Iterable[str]) -> list[Lab]:
-    """Return the named labs, each once, in the order of the names; all where no name is given.
-    names: names with or without number, numbers ('1', '01') or paths. Raises UserError for a name
-    of no lab."""
+    """Return the named labs, each once, in the order of the names; all labs where no name is given.
+    names: names with or without number, numbers ('1', '01') or paths that end with one. Raises
+    UserError for a name of no lab."""
     chosen = []
     for name in names:
         name = Path(name.rstrip("/")).name

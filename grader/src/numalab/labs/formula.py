@@ -1,5 +1,5 @@
 """Formulas that students write: numbers, + - * / ( ), names of values, and min and max where a file
-allows them. Pure functions."""
+allows them."""
 
 from __future__ import annotations
 
@@ -42,19 +42,21 @@ class Formula:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return the names of values that the formula uses."""
+        """Return the names that the formula uses, except those of the language's functions."""
         names = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
         return frozenset(names - set(self.language.functions))
 
     def value(self, values: Mapping[str, float]) -> float:
-        """Evaluate the formula. values: by name, of all of the language's names. The result may be
-        infinite or NaN. Raises BadFormula, as where it divides by 0."""
+        """Evaluate the formula. values: by name. The result may be infinite or NaN. Raises
+        BadFormula where it divides by 0, has a name that `values` lacks, or has what no formula
+        can have."""
         return _evaluated(self.tree, values, self.language)
 
 
 def read_formula(text: str, language: Language, tried: Mapping[str, float]) -> Formula:
-    """Parse a formula. tried: possible values of all names, with which it is evaluated once to find
-    mistakes. Raises BadFormula."""
+    """Parse a formula. tried: possible values by name, with which it is evaluated once to find
+    mistakes. Raises BadFormula for a text that is too long, is no formula, or can't be evaluated
+    with them."""
     text = text.strip()
     if len(text) > LONGEST_FORMULA:
         raise BadFormula(f"the formula is longer than {LONGEST_FORMULA} characters")

@@ -1,12 +1,8 @@
 """Goals of files that are handed in, and of kernels that place memory. Pure functions.
 
-CORE_GOALS are placements on cores of one machine, which get one thread each: words such as `spread`
-don't reach them, a list of PUs does. JOB_NODES are the NUMA nodes that a job's control group has to
-have for itself. NODES, OWNERS and POLICY_NODES say where memory has to be. In lab 05 the pages of a
-table alternate over all NUMA nodes on which threads run, and each part of the blocks is on the NUMA
-node of the thread with its number. In a variant the table goes to some or all of these NUMA nodes,
-in runs of pages, the blocks go to the NUMA nodes of drawn threads, and the table of the unchanged
-program goes to given NUMA nodes.
+CORE_GOALS are cores of one machine that get a thread each. JOB_NODES are the NUMA nodes that a
+job's control group has to have for itself. NODES, OWNERS and POLICY_NODES say where memory has to
+be.
 """
 
 from __future__ import annotations
@@ -86,8 +82,8 @@ def goal_cores(goal: str, structure: Structure) -> list[Pus]:
 
 
 def places_text(goal: str, structure: Structure) -> str:
-    """Return a value of OMP_PLACES, with a place per core, that reaches a goal of CORE_GOALS with
-    OMP_PROC_BIND=close."""
+    """Return a value of OMP_PLACES with a place for each core of goal_cores, which holds the core's
+    PUs. goal: a key of CORE_GOALS."""
     lists = (",".join(map(str, sorted(core))) for core in goal_cores(goal, structure))
     return ",".join(f"{{{pus}}}" for pus in lists)
 
@@ -153,7 +149,7 @@ POLICY_NODES: Mapping[str, tuple[int, ...] | None] = {
 
 @dataclass(frozen=True)
 class PlacingGoal:
-    """Where a kernel has to place memory."""
+    """Where a kernel has to place memory: pages of a table, and blocks of threads."""
 
     nodes: str = "all"  # a key of NODES: the table's NUMA nodes
     run_pages: int = 1  # adjacent pages of the table that are on the same NUMA node

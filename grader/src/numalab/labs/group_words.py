@@ -6,10 +6,9 @@ Pure functions.
     mems = "0-1"
     partition = "member"
 
-Values for one machine are numbers, as Linux takes them: "0-3,8". Values for any machine are words:
-`all`, `node:2`, `node:first`, `node:last`, several with commas, and `but` before what is left out:
-"all but node:last". Words mean PUs in `cpus` and NUMA nodes in `mems`, and only NUMA nodes that
-have PUs. A key that is left out is not written, so that the group has what its parent has.
+A set has numbers, as Linux takes them ("0-3,8"), and words (`all`, `node:2`, `node:first`,
+`node:last`), with commas between them, and `but` before what is left out: "all but node:last".
+Words mean PUs in `cpus` and NUMA nodes in `mems`, and only NUMA nodes that have PUs.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ GroupFile = Mapping[str, Mapping[str, NumberSet | str]]
 
 
 def read_group_file(text: str) -> GroupFile:
-    """Parse the file's text. Raises BadGroups."""
+    """Parse the file's text. Raises BadGroups for a text that is no such file."""
     top = parse_table(text, "", BadGroups, GROUPS, _EXAMPLE)
     return {name: _group(top.table(name, KEYS)) for name in GROUPS}
 
@@ -83,7 +82,7 @@ def _set(table: Table, key: str) -> NumberSet:
 
 
 def _terms(text: str) -> Iterable[Term]:
-    """Yield the terms of a text, which commas separate. Raises BadList."""
+    """Yield the terms of a text, which commas separate."""
     for part in text.split(","):
         word = part.strip()
         node = _NODE.fullmatch(word)
@@ -101,9 +100,9 @@ def _terms(text: str) -> Iterable[Term]:
 
 
 def numbers_of(numbers: NumberSet, key: str, topology: Topology) -> frozenset[int]:
-    """Return the numbers of a set: PUs for the key `cpus`, NUMA nodes for `mems`. Plain numbers
-    that the machine lacks are among them, since Linux refuses those. Raises BadGroups for `node:N`
-    where the machine has no such NUMA node with PUs."""
+    """Return the numbers of a set: PUs for the key `cpus`, NUMA nodes for `mems`. Plain numbers are
+    not checked against the machine. Raises BadGroups for `node:N` where the machine has no such
+    NUMA node with PUs."""
     named = _union(numbers.terms, key, topology)
     return named - _union(numbers.but, key, topology)
 
@@ -132,8 +131,8 @@ def _listed(nodes: Sequence[int]) -> str:
 
 
 def settings(groups: GroupFile, topology: Topology) -> list[tuple[str, str, str]]:
-    """Return (group, key, value) of each setting, as Linux takes it on a machine. Raises
-    BadGroups."""
+    """Return (group, key, value) of each setting, sets as lists of numbers. Raises BadGroups as
+    numbers_of does."""
     return [
         (
             name,

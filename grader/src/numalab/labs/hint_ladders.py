@@ -1,10 +1,9 @@
-"""Parse the hints of a lab: a ladder for each of its tasks, the weakest hint first.
+"""Parse hints.md, the hints of a lab: a ladder for each of its tasks.
 
-Authors write them in hints.md of the lab's grading/. The heading of a task's ladder,
-`# TOPIC: CRITERION, CRITERION`, names the criteria that the ladder helps with; without them, it
-helps with the criterion that has the topic's name. A line of `---` separates two hints.
-`CRITERION[NAME]` is for a mistake in this function of the contract or of MPI, or in this array. A
-file without a heading is one ladder for all criteria. Pure functions.
+The heading of a task's ladder, `# TOPIC: CRITERION, CRITERION`, names the criteria that the ladder
+helps with; without them, it helps with the criterion that has the topic's name. A line of `---`
+separates two hints. `CRITERION[NAME]` is for a mistake in the function or array NAME. A file
+without a heading is one ladder for all criteria. Pure functions.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _NEXT = re.compile(r"^---\s*$", re.MULTILINE)
 
 
 class BadHints(ValueError):
-    """hints.md is not of the form above; the message says why."""
+    """A mistake in hints.md; the message says what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,8 @@ def _ladder(topic: str, helped: Sequence[str], text: str) -> Ladder:
 
 def parse_ladders(text: str, criteria: Collection[str]) -> tuple[Ladder, ...]:
     """Parse the text of hints.md; an empty one has no ladders. criteria: names of all of the lab's,
-    each of which needs a ladder that helps with all of it. Raises BadHints."""
+    each of which needs a ladder that helps with all of it. Raises BadHints where one has none, and
+    for a text of another form."""
     if not text.strip():
         return ()
     if not re.search(r"^# ", text, re.MULTILINE):

@@ -19,8 +19,8 @@ NOT_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 def read_levels(store: Path) -> dict[str, dict[str, int]]:
-    """Return the number of the strongest hint that was read, by lab and topic; empty where there is
-    no file, or it can't be read."""
+    """Return the number of the strongest hint that was read, by lab and topic; empty where the file
+    holds no JSON object. What is not of that form in it is left out."""
     data = read_json(store)
     if not isinstance(data, dict):
         return {}
@@ -32,8 +32,8 @@ def read_levels(store: Path) -> dict[str, dict[str, int]]:
 
 
 def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
-    """Store that a hint was read; a weaker one than those before changes nothing. level: its number
-    in the ladder, from 1. Raises NumalabError."""
+    """Write to a file that a hint was read; the highest number that was read is kept. level: the
+    hint's number in the ladder, from 1. Raises NumalabError where the file can't be written."""
     all_levels = read_levels(store)
     levels = all_levels.setdefault(lab.name, {})
     levels[ladder.topic] = max(level, levels.get(ladder.topic, 0))
@@ -45,7 +45,8 @@ def remember(store: Path, lab: Lab, ladder: Ladder, level: int) -> None:
 
 
 def next_level(ladder: Ladder, levels: Levels) -> int:
-    """Return the number of the hint after the strongest that was read, at most the last one's."""
+    """Return the number of the hint after the one of the highest number that was read, at most the
+    last one's."""
     return min(levels.get(ladder.topic, 0) + 1, len(ladder.levels))
 
 
@@ -54,9 +55,12 @@ def _has_more(ladder: Ladder, levels: Levels) -> bool:
 
 
 def ladders_for(lab: Lab, criterion: str | None, began_in: str | None = None) -> list[Ladder]:
-    """Return the ladders that help with a criterion, the best first; for the criterion None all
-    ladders of the lab. began_in: function or array of the mistake, as in the criterion's verdict;
-    None or empty: it is not known."""
+    """Return the ladders that help with a criterion; for the criterion None all ladders of the lab.
+
+    began_in: function or array of the mistake. Ladders for just this are returned or, where there
+    are none, those that help with all of the criterion. None or empty: it is not known; ladders
+    that help with all of the criterion come first, then the others.
+    """
     if criterion is None:
         return list(lab.hints)
     helping = [ladder for ladder in lab.hints if criterion in ladder.criteria]
@@ -85,8 +89,9 @@ def topics_of(lab: Lab) -> tuple[str, ...]:
 def find_ladder(
     lab: Lab, topic: str, began_in: Mapping[str, str] = NOT_KNOWN, levels: Levels = NO_LEVELS
 ) -> Ladder:
-    """Return the ladder on a topic, which may also be a file's path or a criterion. began_in:
-    function or array of the mistake, by criterion. Raises UserError where there is no such
+    """Return the ladder on a topic, or else the one that helps with a criterion. topic: either, or
+    a path whose last part is one, with or without a suffix; began_in: function or array of the
+    mistake, by criterion; levels: hints that were read. Raises UserError where there is no such
     ladder."""
     name = topic.rstrip("/").rpartition("/")[2]
     stem = name.split(".")[0]
@@ -119,7 +124,7 @@ def hint_command(
 
 
 def is_exhausted(lab: Lab, criterion: str | None, levels: Levels, began_in: str = "") -> bool:
-    """Tell whether all hints that help with a criterion were read, so that another call shows the
-    strongest one again; False where there are none. Arguments as for ladder_for."""
+    """Tell whether all hints that help with a criterion were read; False where there are none.
+    Arguments as for ladder_for."""
     ladders = ladders_for(lab, criterion, began_in)
     return bool(ladders) and not any(_has_more(ladder, levels) for ladder in ladders)

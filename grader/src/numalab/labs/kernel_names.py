@@ -1,5 +1,5 @@
-"""Names of files that are handed in, and names under which they come: those that browsers, file
-managers and course systems give to a second copy, and those of kernels in other languages."""
+"""Names of files that are handed in, and names under which they come: those of second copies, and
+those of kernels in other languages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NOTEBOOK = "explore.ipynb"
 
 
 def edited_names(lab: Lab) -> tuple[str, ...]:
-    """Return the names of all files that students edit in a lab's folder: kernels, files that are
-    handed in with them, and the notebook."""
+    """Return the names of a lab's kernels in its languages, of the files that are handed in with
+    them, and of the notebook."""
     kernels = (KERNEL_FILES[language] for language in lab.languages)
     return (*kernels, *(file.name for file in lab.files), NOTEBOOK)
 
@@ -84,9 +84,9 @@ def _suffix(name: str) -> str:
 
 
 def is_copy_name(name: str, expected: str) -> bool:
-    """Tell whether a name differs from the expected one, but only in case and punctuation and by
-    marks of a copy: `kernel (1).c`, `kernel - Kopie.c`, `KERNEL.C`; for free-form Fortran also by
-    the year."""
+    """Tell whether a name differs from the expected one, but only in case, accents and punctuation
+    and by marks of a copy: `kernel (1).c`, `kernel - Kopie.c`, `KERNEL.C`; in free-form Fortran
+    also by the year in its suffix (.f08 for .f90)."""
     stem, suffix = PurePath(expected).stem, _suffix(expected)
     alike = _FREE_FORM if suffix in _FREE_FORM else (suffix,)
     if name == expected or _suffix(name) not in alike:
@@ -100,8 +100,8 @@ def meant_by(
     """Return the index of the file that is meant by a name; None: there is none, or it isn't clear.
 
     If exactly one content is not starting code, it is the one meant. Otherwise, if contents differ,
-    the file of that very name is meant, unless another name differs from it in case and blanks
-    only. Of equal contents, the file with the nearest name is meant.
+    the file of that very name is meant, unless another file has that name but for case and blanks.
+    Of equal contents, the file with the nearest name is meant.
 
     Args:
         expected: the name.
@@ -123,8 +123,8 @@ def meant_by(
 
 
 def not_graded_words(name: str) -> str:
-    """Return a sentence without a full stop on a file in a language that is not graded; empty: it
-    is in no such language."""
+    """Return a sentence without a full stop on a file whose last suffix is of a language that is
+    not graded; empty: it is not."""
     what = _OTHERS.get(_suffix(name))
     if what is None:
         return ""
@@ -132,8 +132,8 @@ def not_graded_words(name: str) -> str:
 
 
 def similar_names(names: Iterable[str], expected: str) -> list[str]:
-    """Return the names, sorted, that are probably meant as the expected one: copies' names, and the
-    expected name with .txt appended."""
+    """Return the names, sorted, that are copies' of the expected one (is_copy_name), or that are
+    the expected one with .txt appended, in upper or lower case."""
     with_txt = f"{expected}.txt".casefold()
     return sorted(n for n in names if is_copy_name(n, expected) or n.casefold() == with_txt)
 
@@ -141,11 +141,12 @@ def similar_names(names: Iterable[str], expected: str) -> list[str]:
 def is_probably_kernel(name: str, language: str, own: Iterable[str] = ()) -> bool:
     """Tell whether a file is probably meant as the kernel in a language, but not named so.
 
-    It is if it has a suffix of the language, whatever is appended (kernel.f90.txt). A file that is
-    called `kernel`, or as a copy of it, also is with no suffix, with .txt, or with the suffix of
-    another language, such as Python, unless that is closer to the other of C and Fortran.
+    A file that is called `kernel`, or as a copy of it, is with no suffix, with .txt alone, or if
+    its last suffix is of another language, such as Python, but not one that is closer to the other
+    of C and Fortran. With other suffixes, and under other names, a file is if one of its suffixes
+    is of the language (kernel.f90.txt).
 
-    own: names of files that the lab itself has next to kernels.
+    own: names of other files, which are not meant as a kernel.
     """
     if name in KERNEL_FILES.values() or name in own:
         return False

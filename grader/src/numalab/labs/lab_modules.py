@@ -1,11 +1,6 @@
-"""Import the Python that only one lab needs, labs/NN_name/grading/*.py: its rules, its questions
-with their correct answers, and its experiments (NAME_experiment*.py, which ./numalab explore runs).
-
-These modules are imported by their file's name, which is theirs alone, and only from numalab's own
-root: whatever lies in a hand-in, a variant, a student's folder or the working directory is never
-imported. They may import what `judging` may import, and each other; experiments, which don't judge,
-also `explore`, `harness`, `modelling` and `virtual`.
-"""
+"""Import the Python of labs, labs/NN_name/grading/*.py: rules, questions and experiments
+(NAME_experiment*.py). The modules are imported by their file's name, from the root of numalab's own
+copy."""
 
 from __future__ import annotations
 
@@ -26,7 +21,7 @@ EXPERIMENTS = "*_experiment*.py"  # pattern of the names of modules that measure
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules of labs by their names."""
+    """An import finder that finds the modules of labs by their names."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
         self.files = files
@@ -39,7 +34,7 @@ class _Finder(MetaPathFinder):
 
 
 def module_files(root: Path = ROOT) -> dict[str, Path]:
-    """Return the files of all labs' modules, by the module's name. root: numalab's."""
+    """Return the files of labs' modules, by the module's name. root: numalab's."""
     return {path.stem: path for path in sorted(root.glob("labs/[0-9]*/grading/*.py"))}
 
 
@@ -53,7 +48,7 @@ def make_importable() -> Mapping[str, Path]:
 
 @cache
 def load_all() -> None:
-    """Import each lab's rules and questions, so that what they register is there."""
+    """Import labs' modules except those of experiments, so that what they register is there."""
     for name, path in make_importable().items():
         if not path.match(EXPERIMENTS):
             import_module(name)
@@ -61,15 +56,14 @@ def load_all() -> None:
 
 @cache
 def load_experiments() -> None:
-    """Import each lab's experiments (NAME_experiment.py), so that explore.toml can name them."""
+    """Import labs' experiments (NAME_experiment.py), so that what they register is there."""
     for name, path in make_importable().items():
         if path.match("*_experiment.py"):
             import_module(name)
 
 
 def need_module(name: str, lab: str) -> None:
-    """Make a lab's module importable for a command. name: the module's; lab: what messages call the
-    lab. Raises UserError where this copy of numalab lacks the module, as a student copy of other
-    labs does."""
+    """Make labs' modules importable, and check that one is there. name: the module's; lab: what
+    messages call the lab. Raises UserError where this copy of numalab lacks the module."""
     if name not in make_importable():
         raise UserError(f"this copy of numalab does not have {lab}, which this command belongs to")

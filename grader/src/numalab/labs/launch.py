@@ -2,8 +2,7 @@
 
 A policy (launch.toml) says by units of the topology how many ranks there are, how many threads each
 has, and what a rank is bound to. It names no PU numbers, which would hold on one machine only.
-`plan` applies it to the PUs of one machine; launch_commands renders the plan for each launcher.
-Pure functions.
+`plan` applies it to the PUs of one machine. Pure functions.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ _WORDS = {
 
 
 class BadPolicy(UserError):
-    """A policy that can't be read, or has no meaning on a machine; the message says why, and mostly
-    what to write instead."""
+    """A policy that can't be read, or has no meaning on a machine; the message says why."""
 
 
 # ---- reading -------------------------------------------------------------------------
@@ -76,13 +74,14 @@ class Policy:
 
 
 def parse_policy(text: str, name: str) -> Policy:
-    """Parse a policy. name: of its file, for messages. Raises BadPolicy."""
+    """Parse a policy. name: of its file, for messages. Raises BadPolicy for a mistake in it."""
     example = 'a line looks like ranks = 2 or bind_to = "core", with names in quotes'
     return read_policy(parse_table(text, name, BadPolicy, None, example))
 
 
 def read_policy(table: Table) -> Policy:
-    """Read a policy from a table with the keys of a policy file. Raises the table's error."""
+    """Read a policy from a table with the keys of a policy file. Raises the table's error for a
+    mistake in it."""
     for key, value in table.values.items():
         if key not in POLICY_KEYS and _is_pu_list(value):
             keys = f"The keys are: {', '.join(POLICY_KEYS)}"
@@ -115,8 +114,8 @@ def read_policy(table: Table) -> Policy:
 
 
 def _default_binding(ranks: int | UnitCount) -> str:
-    """Return what ranks are bound to by default: the unit of which each has a rank. A plain number
-    of ranks is not bound, as with MPICH."""
+    """Return what ranks are bound to by default: the unit of which each has a rank; "none" for a
+    plain number of ranks, or one per machine."""
     if isinstance(ranks, UnitCount) and ranks.unit != "machine":
         return ranks.unit
     return "none"
@@ -209,8 +208,8 @@ class RankPlan:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return OpenMP's variables, which are the same for all ranks, since OpenMP counts places
-        within a rank's PUs."""
+        """Return OpenMP's variables, by name. They are the same for all ranks, since OpenMP counts
+        abstract places within a rank's PUs."""
         count = {"OMP_NUM_THREADS": str(self.threads)}
         if self.places is None:
             return count | {"OMP_PROC_BIND": "false"}
@@ -250,7 +249,7 @@ def plan(policy: Policy, topology: Topology) -> RankPlan:
 
 def _bound_ranks(count: int, policy: Policy, topology: Topology) -> tuple[Pus, ...]:
     """Return the PUs of each rank. Each gets the next unit of map_by, and in that the next unit of
-    bind_to, or the one around it where bind_to is the larger unit. Raises BadPolicy."""
+    bind_to, or where none lies in it the one with its first PU."""
     targets = units_of(topology, policy.bind_to)
     arounds = units_of(topology, policy.map_by)
     around_of = {pu: index for index, around in enumerate(arounds) for pu in around}
@@ -286,8 +285,7 @@ def _threads(
     policy: Policy, ranks: Sequence[Pus], sharing: Counter[Pus], topology: Topology
 ) -> int:
     """Return the number of threads of a rank, the same for all. With one per core or PU, ranks that
-    have the same PUs share those equally. sharing: how many ranks have the same PUs. Raises
-    BadPolicy."""
+    have the same PUs share those equally. sharing: how many ranks have the same PUs."""
     required = policy.threads
     if isinstance(required, RuntimeDefault):
         sizes = {len(pus) for pus in ranks}
@@ -344,7 +342,8 @@ LISTED_RANKS = 8
 
 
 def summary(plan: RankPlan) -> list[str]:
-    """Return lines that describe a plan: the first few ranks with their PUs if bound, and notes."""
+    """Return lines that describe a plan: the numbers of ranks and threads, if ranks are bound the
+    PUs of the first LISTED_RANKS, and notes."""
     count = len(plan.ranks)
     each = "each with " if count > 1 else "with "
     lines = [f"{_many(count, 'rank')}, {each}{_many(plan.threads, 'thread')}"]

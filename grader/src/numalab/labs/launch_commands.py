@@ -1,5 +1,5 @@
 """Render plans of ranks as command lines of launchers: MPICH's and Intel MPI's mpiexec, Open MPI's
-mpirun, and Slurm's srun. Pure functions; grader/README.md has the reasons for each option."""
+mpirun, and Slurm's srun. Pure functions."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ _HYDRA_UNITS = {
 
 
 def binding_words(plan: RankPlan) -> tuple[tuple[str, ...], ...]:
-    """Return the options of MPICH's mpiexec (Hydra 4.0) that bind ranks, each with its value. On a
-    whole machine whose units are equal in size, Hydra's units mean what the policy's do; elsewhere
-    each rank gets a list of PUs."""
+    """Return the options of MPICH's mpiexec (Hydra 4.0) on the binding of ranks, each with its
+    value. Bound ranks get units of Hydra's where the topology is even, else lists of PUs."""
     if not plan.is_bound:
         return (("-bind-to", "none"),)
     if plan.topology.is_even:
@@ -90,9 +89,8 @@ _OMPI_UNITS = _HYDRA_UNITS | {"machine": "node"}
 
 
 def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """Return the command of Open MPI's mpirun 4.1. Raises BadPolicy where ranks are bound, and this
-    is a part of a machine or its units differ in size: mpirun's units then don't mean what the
-    policy's do, and it would need a file of ranks and PUs."""
+    """Return the command of Open MPI's mpirun 4.1. Raises BadPolicy where ranks are bound, and the
+    topology is not even: mpirun's units then don't mean what the policy's do."""
     groups: list[tuple[str, ...]] = [("mpirun",), ("-n", str(len(plan.ranks)))]
     cores = len({pu.core for pu in plan.topology.pus})
     if not plan.is_bound:
@@ -116,8 +114,9 @@ def ompi_command(plan: RankPlan, program: Sequence[str]) -> Command:
 
 
 def intel_mpi_command(plan: RankPlan, program: Sequence[str]) -> Command:
-    """Return the command of Intel MPI's mpiexec, with a mask of PUs for each rank that is bound.
-    Raises BadPolicy where ranks are bound to the same PUs, since its domains may not overlap."""
+    """Return the command of Intel MPI's mpiexec, with a mask of PUs for each rank where ranks are
+    bound. Raises BadPolicy where some are bound to the same PUs, since its domains may not
+    overlap."""
     domains = {"I_MPI_PIN": "off"}
     if plan.is_bound:
         if len(set(plan.ranks)) < len(plan.ranks):

@@ -2,9 +2,7 @@
 
 There is a rate for each kind of array: only read, only written, read and written. The rates follow
 from the times of three loops that mix these kinds, so that a loop with only one kind has a mix that
-was not timed. The time of a loop is the sum of the times of its arrays. That holds
-where memory bandwidth is the limit (bytes count), and where few cores have a limited number of
-cache lines under way (lines count). common/probe/README.md says how well.
+was not timed. The time of a loop is modelled as the sum of the times of its arrays.
 
 Pure functions."""
 
@@ -61,13 +59,13 @@ def draw_unseen(seed: str) -> tuple[Mix, ...]:
 
 
 def all_unseen() -> tuple[Mix, ...]:
-    """Return all loops that may be drawn."""
+    """Return the loops that draw_unseen may draw."""
     return tuple(mix for row in UNSEEN for mix in row)
 
 
 def rates_of(times_ns: Mapping[Mix, float]) -> Rates | None:
-    """Return the rates that follow from the times of the MEASURED loops; None: the times contradict
-    each other, so that a kind of array would take no time. times_ns: per iteration."""
+    """Return the rates that follow from the times of the MEASURED loops; None: by these times a
+    kind of array would take no time, or less. times_ns: per iteration."""
     writes, updates, reads = (times_ns[mix] for mix in MEASURED)
     # 1 read + 2 updated = updates; 3 read + 1 updated = reads.
     update_ns = (3 * updates - reads) / 5
@@ -96,7 +94,7 @@ def time_ns(mix: Mix, rates: Rates) -> float:
 
 def factor_off(predicted: float, measured: float) -> float:
     """Return by what factor (1 or more) a prediction is off, either way; infinite for a prediction
-    that is not above 0."""
+    that is not above 0. measured: above 0."""
     if not predicted > 0:
         return math.inf
     return max(predicted / measured, measured / predicted)

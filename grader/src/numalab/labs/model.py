@@ -7,8 +7,7 @@ functions.
     [bytes]                     # that cross between cores and memory per iteration
     fill = 16
 
-Each part is judged by a criterion of its own, which reports mistakes in its part. A text that is no
-such file at all, or has an unknown key, is reported by all three."""
+The parts are parsed separately: a value that can't be used leaves the other parts usable."""
 
 from __future__ import annotations
 
@@ -46,7 +45,8 @@ class Loop:
     def bytes_moved(self) -> int:
         """Return the bytes that move between cores and memory per iteration, on an x86 processor
         with ordinary stores and arrays larger than the caches. A store fetches its line first.
-        Lines move as a whole, so strides shorter than a line cost the bytes that they skip, too."""
+        Lines move as a whole, so the bytes that a stride skips count, too; a stride is taken to be
+        shorter than a line."""
         arrays = self.loads + 2 * self.stores + 2 * self.updates
         return self.element_bytes * self.stride * arrays
 
@@ -64,7 +64,7 @@ LOOPS: Mapping[str, Loop] = {
 
 def mistaken_bytes(loop: Loop) -> dict[str, float]:
     """Return the bytes per iteration that each of several mistakes leads to, by a sentence on it.
-    Where two lead to the same number, callers report the first one."""
+    Several may lead to the same number, and one to the correct number."""
     loads, stores, updates = loop.loads, loop.stores, loop.updates
     size, step, moved = loop.element_bytes, loop.stride, loads + 2 * stores + 2 * updates
     no_fetch, half_update = loads + stores + 2 * updates, loads + 2 * stores + updates
@@ -83,7 +83,7 @@ def mistaken_bytes(loop: Loop) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Model:
-    """A model file; its parts are parsed when they are judged."""
+    """A model file, whose parts its methods parse."""
 
     table: Table
 
@@ -98,7 +98,8 @@ class Model:
         return {name: table.number(name, least=0) for name in LOOPS}
 
     def share(self) -> Formula:
-        """Return the formula for the share (0 to 1). Raises BadModel."""
+        """Return the formula for the share. Raises BadModel where it is missing, can't be used, or
+        lacks `threads`."""
         formula = self._formula(SHARE, saturation.LANGUAGE, saturation.values_for(3, 8, 10.0, 40.0))
         if "threads" not in formula.names:
             self.table.refuse(
@@ -107,7 +108,8 @@ class Model:
         return formula
 
     def time_ns(self) -> Formula:
-        """Return the formula for the time of an iteration in ns. Raises BadModel."""
+        """Return the formula for the time of an iteration in ns. Raises BadModel where it is
+        missing, can't be used, or lacks rates."""
         rates = loop_times.Rates(20.0, 22.0, 30.0)
         tried = {mix: loop_times.values_for(mix, rates, 4) for mix in loop_times.all_unseen()}
         of_all_kinds = loop_times.values_for(Mix(3, 2, 1), rates, 4)

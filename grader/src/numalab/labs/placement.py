@@ -34,7 +34,7 @@ class BadPlacement(ValueError):
 
 def read_placement(text: str, allowed: Sequence[str]) -> dict[str, str]:
     """Return the variables that a placement file sets, by name. allowed: names that it may set.
-    Raises BadPlacement."""
+    Raises BadPlacement for a line that it can't have."""
     variables: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         line = line.strip()
@@ -94,8 +94,9 @@ _POLICIES = ", ".join(word for word in (*_NODE_POLICIES, *_ALONE) if word.starts
 
 
 def memory_policy(variables: Mapping[str, str]) -> str:
-    """Return the memory policy of a policy file as the monitor's option has it, POLICY:NODES;
-    "default:" where nothing is set. variables: those of the file. Raises BadPlacement."""
+    """Return the memory policy of a policy file as POLICY:NODES; "default:" where nothing is set.
+    variables: those of the file. Raises BadPlacement for words that are not one policy for memory
+    with its NUMA nodes."""
     text = variables.get(NUMACTL, "").strip()
     found = re.findall(r"\S+", text)
     if found and found[0] == "numactl":

@@ -1,5 +1,4 @@
-"""Parse the file in which a student predicts the times of messages: one that the library sends at
-once (eager), and one for which it first asks the receiver (rendezvous). Pure functions."""
+"""Parse the file in which a student predicts the times of messages of two sizes."""
 
 from __future__ import annotations
 
@@ -33,15 +32,15 @@ class BadPrediction(ValueError):
 
 @dataclass(frozen=True)
 class Predictions:
-    """The predictions of a file; each key of PREDICTED is in one of the two."""
+    """The predictions of a file, and why others can't be used."""
 
     formulas: Mapping[str, str]  # formulas or plain numbers, by key
     complaints: Mapping[str, str]  # why there is no usable prediction, by key
 
 
 def read_predictions(text: str) -> Predictions:
-    """Parse a file with predictions. Raises BadPrediction where the text is no such file, or none
-    of them can be used."""
+    """Parse a file with predictions. Raises BadPrediction where the text is no such file, or has no
+    prediction that can be used."""
     example = "write a number, or a formula in quotes"
     table = parse_table(text, "", BadPrediction, tuple(PREDICTED), example)
     formulas, complaints = {}, {}
@@ -71,7 +70,7 @@ def _formula(table: Table, key: str) -> str:
 
 def predict(formula: str, values: Mapping[str, float]) -> float:
     """Return a formula's value in microseconds. values: by name, of all NAMES. Raises BadPrediction
-    where it is not above 0 and finite."""
+    where it is not above 0 and finite, or the formula can't be used."""
     try:
         time_us = _read(formula).value(values)
     except BadFormula as error:

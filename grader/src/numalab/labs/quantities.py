@@ -1,16 +1,16 @@
-"""Read the quantities of the instructor's run that students predict ([[predicted]] in lab.toml),
-and the file with predictions, predictions.toml next to the kernel. Pure functions.
+"""Read the quantities that students predict ([[predicted]] in lab.toml), and the file with
+predictions, predictions.toml. Pure functions.
 
 A quantity is of one kind:
 
 | of | is | needs |
 |----|----|-------|
 | value | what a criterion measures of the student's kernel | `criterion`, `unit`; maybe `where` |
-| time | the best repetition of a role, in seconds | `role`; `part`, where the lab has several |
+| time | the time of a role, in seconds | `role`; `part`, where the lab names parts |
 | rate | the same, in GB/s | `role`; `part` |
 | ratio | how many times as fast a role is as another one | `role`, `over`; `part` |
 | message | a message of `bytes`, one way, in us | `bytes`; maybe `file`, of the launch |
-| seen | what numalab's kernel shows, one of OBSERVED | `what`, and what that needs; `part` |
+| seen | an observation, one of OBSERVED | `what`, and what that needs; `part` |
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def read_quantities(
     tables: Sequence[Table], criteria: Collection[str], parts: Collection[str | None]
 ) -> tuple[Quantity, ...]:
     """Read [[predicted]] of a lab. criteria: names of all of the lab's; parts: names of its
-    kernels. Raises the tables' error, with the place of a mistake."""
+    kernels, or None for the only one. Raises the tables' error for a mistake."""
     found: dict[str, Quantity] = {}
     for table in tables:
         quantity = _quantity(table, criteria, parts)
@@ -169,7 +169,7 @@ class Predicted:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether the file predicts nothing, as when it was handed out."""
+        """Tell whether there are no values, complaints or unknown keys."""
         return not (self.values or self.complaints or self.unknown)
 
 
@@ -216,7 +216,8 @@ _COLUMNS = 78
 
 
 def template(quantities: Sequence[Quantity]) -> str:
-    """Return the file as it is handed out: each quantity with question and unit, but no value."""
+    """Return predictions.toml to be filled in: each quantity with question and unit, and "" as
+    its value."""
     opening = (
         "What will the run show that is graded, on the staff's node? Write a number in the place "
         'of each "", before you measure; a share is 0 to 1.'

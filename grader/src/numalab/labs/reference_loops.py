@@ -1,5 +1,5 @@
-"""Read [[lightspeed]] of lab.toml: which timed kernels are compared with a reference loop, which is
-numalab's loop with the same reads and writes, and why others are not."""
+"""Read [[lightspeed]] of lab.toml: which timed kernels are compared with a reference loop, and why
+others are not."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_reference_loops(
     is_launched: bool,
     launched_parts: Collection[str | None],
 ) -> tuple[ReferenceLoop, ...]:
-    """Read the reference loops of a lab. Raises the tables' error, with the place of a mistake.
+    """Read the reference loops of a lab. Raises the tables' error for a mistake.
 
     Args:
         parts: names of the lab's kernels; None: its only one.

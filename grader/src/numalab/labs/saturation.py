@@ -1,9 +1,8 @@
 """Saturation: the share of a NUMA node's rate that some of its cores reach.
 
-A single core has a limited number of cache lines under way, so its rate is far below the memory's.
-Each further core adds as much, until the memory is the limit. Which numbers of threads distinguish
-that model from others depends on the machine. So a curve of rates is measured first, and the
-numbers of threads to predict are drawn from those where the model holds and others fail.
+By the model, each core adds as much as the first one, until the memory is the limit. Which numbers
+of threads distinguish that model from others depends on the machine. So the numbers of threads to
+predict are drawn from a measured curve of rates.
 
 Pure functions."""
 
@@ -27,8 +26,8 @@ MAX_MODEL_ERROR, MIN_OTHER_ERROR = 0.05, 0.15
 
 
 def cores_of_a_numa_node(node: Json) -> tuple[int, ...]:
-    """Return one PU of each core in the largest group of cores that are of one kind and on one NUMA
-    node. node: the machine's description."""
+    """Return the first PU of each core in the largest group of cores that are of one kind and on
+    one NUMA node, in order. node: the machine's description."""
     kinds = core_kinds(node) or ()
     groups: dict[tuple[int, int | None], dict[int, int]] = {}
     for pu in sorted(node["pu_list"], key=lambda pu: int(pu["pu"])):

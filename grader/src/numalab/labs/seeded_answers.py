@@ -1,9 +1,5 @@
-"""Files in which students answer questions that are drawn from their own seed.
-
-The keys of such a file are the same for all seeds; what is drawn is in the questions, not in the
-file. An answer may be left out. A lab has its own questions (labs/NN_name/grading/), and registers
-its file here.
-"""
+"""Files in which students answer questions that are drawn from a seed. Labs register theirs
+here."""
 
 from __future__ import annotations
 
@@ -60,15 +56,16 @@ def register(file: AnswerFile) -> None:
 
 
 def answer_files() -> Mapping[str, AnswerFile]:
-    """Return all kinds of files with answers, by goal, sorted. Imports the labs' modules."""
+    """Import the labs' modules, and return the registered kinds of files with answers by goal,
+    sorted."""
     lab_modules.load_all()
     return dict(sorted(_registered.items()))
 
 
 def read_seed(table: Table, expected: int | None = None, topic: str = "") -> int:
-    """Return the seed of a file with answers. expected: the seed that it has to have, where a
-    course fixes it; None: any. topic: what the questions of that seed are about, for a message.
-    Raises the table's error."""
+    """Return the seed of a file with answers. expected: the seed that it has to have; None: any of
+    SEEDS. topic: what the questions of that seed are about, for a message. Raises the table's error
+    where it is missing or another one."""
     if SEED not in table:
         table.fail(f"'{SEED}' is missing; write {SEED} = {expected or 1234}, above the answers")
     seed = table.whole(SEED, SEEDS[0])

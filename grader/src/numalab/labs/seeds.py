@@ -1,9 +1,8 @@
-"""Seeds of variants: a number for each student, from the course's secret and the student's id.
+"""Seeds of variants: numbers from a course's secret and a student's id, and the codes that hold
+them.
 
-With the secret the number can be computed again; a student of a course can't choose it. A student
-gets a code, which holds the number and a check by which nearly all mistyped codes and other
-students' codes are recognised. The check is no proof: it takes the secret to recognise a made-up
-code.
+A code has a check by which nearly all mistyped codes and other students' codes are recognised. The
+check is computed without the secret, so it does not recognise a code that was made up on purpose.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def personal_seed(secret: bytes, owner: str, draws: int = DRAWS) -> Seed:
 
 def seed_of_code(owner: str, code: str) -> Seed:
     """Return the seed of a code, whatever its case, blanks and hyphens. owner: the student's id.
-    Raises UserError for a text that is no code, or not this owner's."""
+    Raises UserError for a text that is no code, or fails the check for this owner."""
     signs = code.upper().replace("-", "").replace(" ", "").translate(_READ_AS)
     if len(signs) != _CODE_SIGNS or any(sign not in _SIGNS for sign in signs):
         raise UserError(
@@ -86,8 +85,8 @@ def seed_of_code(owner: str, code: str) -> Seed:
 
 
 def chosen_seed(text: str, today: date) -> Seed:
-    """Return the seed that the option --seed means, for students without a course. text: a number,
-    or "today"; today: the date. Raises UserError."""
+    """Return the seed that a value of --seed means. text: a number of SEEDS, or "today"; today: the
+    date. Raises UserError for another text."""
     if text == TODAY:
         return Seed(today.year * 10_000 + today.month * 100 + today.day, today.isoformat())
     if not (text.isascii() and text.isdigit() and len(text) < 20 and int(text) in SEEDS):

@@ -1,9 +1,7 @@
-"""Files of a solution that are needed without its kernels, such as those that placements are
-compared with, published figures, and answers to questions.
+"""Files of a solution, read from its folder or from one compressed file there.
 
-They are in solutions/NN_name/. A student copy has them in one compressed file there, the answers
-sealed, so that students don't come across them by browsing or searching. That is no encryption,
-and none would be safe, since the program that reads the file is in the same copy.
+The compressed file keeps them from being found by browsing or searching. That is no encryption, and
+none would be safe, since the program that reads the file is in the same copy.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ class Coded:
 
 
 def write_coded(folder: Path, coded: Coded) -> None:
-    """Write the compressed file into a solution's folder. Raises OSError."""
+    """Write the compressed file into a solution's folder."""
     text = json.dumps({"texts": coded.texts, "answers": coded.answers})
     (folder / CODED_FILE).write_bytes(zlib.compress(text.encode(), 9))
 
@@ -49,8 +47,8 @@ def read_coded(folder: Path) -> Coded:
 
 
 def solution_text(folder: Path, name: str) -> str | None:
-    """Return the text of a solution's file, from its folder or the compressed file there; None:
-    there is no such file. Raises OSError and NumalabError."""
+    """Return the text of a solution's file, from its folder or else the compressed file there;
+    None: neither has it. Raises NumalabError where the compressed file can't be read."""
     try:
         return (folder / name).read_text("utf-8")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Recognise a lab's starting code by digests, whatever comments and blanks it has, and read which
+"""Recognise a lab's starting code by digests, which don't count comments and blanks, and read which
 criteria earn points only together with another one. Pure functions."""
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ _LINES = re.compile(r"#[^\n]*")
 
 def code_of(name: str, content: bytes) -> str:
     """Return the text of a file without comments and blanks. The suffix of `name` tells the
-    language. For a notebook it is the text of its cells, without outputs but with comments; in all
-    other files, comments begin with #."""
+    language: C (.c) or Fortran (.f90; the text is in lower case). Of a notebook (.ipynb) it is the
+    text of the cells, without outputs but with comments; in other files, a # and what follows in
+    its line are left out."""
     text = decode_source(content)
     suffix = Path(name).suffix
     if suffix == ".c":
@@ -50,8 +51,8 @@ def digest_of(name: str, content: bytes) -> str:
 
 
 def read_digests(table: Table) -> dict[str, Sequence[str]]:
-    """Return [starting_code] of a lab.toml: by file that students get, the digest of this release
-    and then those of earlier ones. Raises the table's error."""
+    """Return [starting_code] of a lab.toml: the digests of each file, in the order in which they
+    are written. Raises the table's error for what is no digest."""
     found: dict[str, Sequence[str]] = {}
     for name, value in table.values.items():
         found[name] = table.texts(name) if isinstance(value, list) else (table.text(name),)
@@ -62,7 +63,8 @@ def read_digests(table: Table) -> dict[str, Sequence[str]]:
 
 def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, str]:
     """Return for each criterion that earns points only if another one passes the name of that one.
-    names: of all criteria, in the order of their tables. Raises the tables' error."""
+    names: of all criteria, in the order of their tables. Raises the tables' error where that is no
+    other criterion, or is in the result itself."""
     found: dict[str, str] = {}
     for name, table in zip(names, tables, strict=True):
         if EARNS_WITH in table:
@@ -77,15 +79,14 @@ def read_earnings(names: Sequence[str], tables: Sequence[Table]) -> dict[str, st
 def is_unchanged(
     files: Mapping[str, bytes], digests: Mapping[str, Sequence[str]], kernel: str
 ) -> bool:
-    """Tell whether all that was handed in is starting code, of this release or an earlier one.
-    False where the kernel is missing. files: contents of handed-in files, by name; digests: what
-    read_digests returns; kernel: the kernel's file name."""
+    """Tell whether the kernel is among the files, and each file has one of its digests. files:
+    contents by name; digests: what read_digests returns; kernel: the kernel's file name."""
     return kernel in files and all(
         digest_of(name, content) in digests.get(name, ()) for name, content in files.items()
     )
 
 
 def is_of_earlier_release(name: str, content: bytes, digests: Sequence[str]) -> bool:
-    """Tell whether a file is starting code of an earlier release that differs from this release's.
-    digests: those of the file, this release's first."""
+    """Tell whether a file has a digest of an earlier release. digests: those of the file, this
+    release's first."""
     return digest_of(name, content) in digests[1:]

@@ -2,8 +2,7 @@
 
 A lab with variants has two folders of templates: labs/NN_name/grading/variant, a lab of its own
 except for what is drawn, and solutions/NN_name/variant, which solves it. draws.toml in the first
-says what can be drawn, and what is never drawn, since the lab's own solution would pass. In a
-template
+says what can be drawn, and which combinations are not drawn. In a template
 
 - `@draw.key@` is replaced by the text `key` of the choice that was drawn, `@draw@` by a value of
   `values`,
@@ -11,8 +10,6 @@ template
   machine made from it,
 - `@places.GOAL@` by a list of places on that machine (goals.py),
 - an answer file's placeholder by the correct answers of the seed (seeded_answers.py).
-
-Pure functions but for reading the folders.
 """
 
 from __future__ import annotations
@@ -132,7 +129,7 @@ def labs_with_variants(root: Path) -> list[str]:
 
 def lab_with_variants(root: Path, name: str) -> str:
     """Return the name of a lab that has variants. name: its name or number. Raises UserError where
-    there is no such lab, or it has none, and NumalabError."""
+    there is no such lab, or it has none."""
     (lab,) = choose_labs(load_labs(root), [name])
     having = labs_with_variants(root)
     if lab.name not in having:
@@ -141,8 +138,8 @@ def lab_with_variants(root: Path, name: str) -> str:
 
 
 def variant_lab(root: Path, lab: str) -> Lab:
-    """Return a lab with what all variants of a lab have in common: criteria and files. Its goals
-    and machine are those of some seed. Raises NumalabError."""
+    """Return the lab that the templates of a lab's variants declare, with what one fixed seed
+    draws. Raises NumalabError where they can't be read, or have a mistake."""
     folder = templates(root, lab)
     path = folder / GRADING / DECLARATION
     some = draw_variant(read_draws(root, lab), Seed(SEEDS[0], "nobody"))
@@ -154,8 +151,7 @@ def variant_lab(root: Path, lab: str) -> Lab:
 
 
 def names_with_variants(root: Path) -> list[str]:
-    """Return the names of all labs and variants that can be handed in, each variant after its
-    lab."""
+    """Return the names of labs and of their variants, each variant's after its lab's."""
     having = labs_with_variants(root)
     return [
         name
@@ -165,13 +161,14 @@ def names_with_variants(root: Path) -> list[str]:
 
 
 def labs_that_ask(root: Path) -> list[str]:
-    """Return the names of labs whose variants ask for predictions. Raises NumalabError."""
+    """Return the names of labs whose variants have quantities to predict. Raises NumalabError for
+    a mistake in a variant's files."""
     return [lab for lab in labs_with_variants(root) if variant_lab(root, lab).predicted]
 
 
 def labs_and_variants(root: Path) -> dict[str, Lab]:
-    """Return all labs and variants that can be handed in, by name, each variant after its lab.
-    Raises NumalabError."""
+    """Return labs and their variants (variant_lab) by name, each variant after its lab. Raises
+    NumalabError for a mistake in their files."""
     labs = load_labs(root)
     return {
         name: labs[name] if name in labs else variant_lab(root, lab_of_variant(name))
@@ -183,7 +180,7 @@ def labs_and_variants(root: Path) -> dict[str, Lab]:
 
 
 def read_draws(root: Path, lab: str) -> Draws:
-    """Read a lab's draws.toml. Raises NumalabError, with the place of a mistake."""
+    """Read a lab's draws.toml. Raises NumalabError where it is missing or has a mistake."""
     keys = ("draw", "never", "takes", "takes_of_solution")
     top = read_table(templates(root, lab) / DRAWS, NumalabError, keys)
     draws = tuple(_draw(table) for table in top.tables("draw", ("name", "values", "choice")))
@@ -222,7 +219,8 @@ def _draw(table: Table) -> Draw:
 
 
 def draw_variant(draws: Draws, seed: Seed) -> Variant:
-    """Draw the variant of a seed. Raises NumalabError where no allowed combination was drawn."""
+    """Draw the variant of a seed. Raises NumalabError where MOST_TRIES draws give no combination
+    that is allowed."""
     for attempt in range(MOST_TRIES):
         chosen = {draw.name: _chosen(draws.lab, seed, draw, attempt) for draw in draws.draws}
         if not any(choices.items() <= chosen.items() for choices in draws.never):
@@ -257,8 +255,8 @@ def _variant(draws: Draws, seed: Seed, chosen: Mapping[str, str]) -> Variant:
 
 
 def rendered(template: str, variant: Variant, where: str) -> str:
-    """Return a template's text with its placeholders replaced. where: what messages call the
-    template. Raises NumalabError for an unknown placeholder."""
+    """Return a template's text with its placeholders replaced, and once more those of the result.
+    where: what messages call the template. Raises NumalabError for an unknown placeholder."""
 
     def text_of(match: re.Match[str]) -> str:
         text = variant.text(match[1])
@@ -271,13 +269,15 @@ def rendered(template: str, variant: Variant, where: str) -> str:
 
 
 def lab_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """Return the files of a variant's lab, by path in its folder. Raises NumalabError."""
+    """Return the texts of the files of a variant's lab, by path in its folder. Raises NumalabError
+    where a file can't be read, or a template has an unknown placeholder."""
     lab = root / "labs" / draws.lab
     return dict(_files(lab, templates(root, draws.lab), draws.takes, variant))
 
 
 def solution_files(root: Path, draws: Draws, variant: Variant) -> dict[str, str]:
-    """Return the files of a variant's solution, by path in its folder. Raises NumalabError."""
+    """Return the texts of the files of a variant's solution, by path in its folder. Raises
+    NumalabError as lab_files does."""
     solution = root / "solutions" / draws.lab
     return dict(_files(solution, solution / FOLDER, draws.takes_of_solution, variant))
 
