@@ -79,6 +79,12 @@ def read_json(path: Path) -> Any:
         return None
 
 
+def expand_home(path: str | Path) -> Path:
+    """Return a path with "~" or "~USER" at its beginning replaced by the home folder; one of a user
+    that does not exist stays as it is."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111, since Path's raises RuntimeError there
+
+
 def partial_path(path: Path) -> Path:
     """Return the path where a file is written before it is renamed into place."""
     return path.with_name(f".{path.name}.partial")

@@ -292,6 +292,7 @@ BAD = {
     "type of pus": ('pus = ["4-7", "12-15"]', 'pus = "4-7"', 20, "list of texts"),
     "type of notes": ('notes = ["one",', "notes = [1,", 4, "text in quotes"),
     "type of a value": ("value = 90", 'value = "90"', 25, "above 0"),
+    "a value without end": ("value = 90", "value = inf", 25, "above 0"),
     "no value": ("value = 90", "value = []", 25, "empty list"),
     "half a series": ('unit = "ns"', 'unit = "ns"\nsizes_bytes = [8]', 27, "or neither"),
     "sizes of a series": ('unit = "ns"', 'unit = "ns"\nabout = "x"\nsizes_bytes = [1, 2]', 28,

@@ -80,6 +80,8 @@ def test_what_finds_a_machine(
         assert find_machine(installation, path).name == "bare"
     (tmp_path / "none").write_text(small_machine("none"))
     assert find_machine(installation, "./none").name == "none"
+    with pytest.raises(UserError):
+        find_machine(installation, "~nobody-of-this-name/m.toml")
     with pytest.raises(UserError, match="there is no machine 'bare'"):
         find_machine(installation, "bare")
     machines, mistakes = load_own(machine_names(installation))

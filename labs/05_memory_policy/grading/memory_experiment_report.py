@@ -55,6 +55,7 @@ def _print_matrix(console: Console, title: str, cells: Mapping[tuple[int, int], 
 def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
     """Print a matrix of the shares of pages placed as requested, and one of modelled GB/s, or the
     sentence on why there are none."""
+
     def cells(cell: Callable[[VirtualPair], str]) -> dict[tuple[int, int], str]:
         return {(pair.threads_on, pair.memory_on): cell(pair) for pair in pairs.pairs}
 
@@ -81,6 +82,7 @@ def show_virtual_pairs(pairs: VirtualPairs, console: Console) -> None:
 def show_copies(copies: Copies, is_timed: bool, console: Console) -> None:
     """Print a matrix of GB/s copied; without times (is_timed), one of the shares of pages placed as
     requested."""
+
     def cell(copy: Copy) -> str:
         if not is_timed:
             return _share(copy.share)
@@ -134,8 +136,7 @@ def show_products(products: Products | str, has_single_node: bool, console: Cons
     for name in ("policy", "median of processes"):
         table.add_column(name, no_wrap=True)
     for policy in POLICIES:
-        rates = sorted(products.gflops[policy])
-        table.add_row(policy, three_digits(rates[len(rates) // 2]))
+        table.add_row(policy, three_digits(median(products.gflops[policy])))
     console.print(table)
     ratio = products.ratio
     console.print(

@@ -10,6 +10,7 @@ import click
 from numalab.commands.completing import complete_lab
 from numalab.commands.shared import progress_line, shown_path
 from numalab.errors import wrapped
+from numalab.files import expand_home
 from numalab.grading.own_files import keep_starting_code
 from numalab.harness.build import configure
 from numalab.installation import Installation
@@ -42,7 +43,7 @@ def edition(installation: Installation, out: Path, names: Sequence[str], listed:
     from numalab.editions.write import check_target, write_edition
 
     installation.need_solutions("./numalab edition")
-    target = out.expanduser().absolute()
+    target = expand_home(out).absolute()
     check_target(target)
     asked = [*names, *filter(None, listed.split(","))]
     labs = sorted(choose_labs(load_labs(installation.root), asked), key=lambda lab: lab.name)

@@ -10,7 +10,7 @@ import click
 from numalab.commands.reporter import note
 from numalab.commands.shared import labs_argument, shown_path
 from numalab.errors import UserError, reason_of
-from numalab.files import write_whole
+from numalab.files import expand_home, write_whole
 from numalab.grading.request import labs_in_language
 from numalab.installation import Installation
 from numalab.judging.rules import load_labs
@@ -66,7 +66,7 @@ def notes(
         raise UserError("--seed wants a word, such as --seed autumn-2027")
     labs = choose_labs(load_labs(installation.root), names)
     labs = labs_in_language(labs, language, bool(names), note)
-    folder = installation.build / "notes" if out is None else out.expanduser()
+    folder = installation.build / "notes" if out is None else expand_home(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError
-from numalab.files import read_json
+from numalab.files import expand_home, read_json
 from numalab.installation import RECORD
 
 # PATH can't have colons, the first line of a script no blanks, and other characters would have to
@@ -57,7 +57,7 @@ def chosen_prefix(path: Path, source_root: Path, version: str) -> Prefix:
     """Return the prefix that a path names, resolved. Raises UserError where nothing can be
     installed there, as far as can be told before anything is written. source_root: of the copy that
     would be installed."""
-    full = path.expanduser().absolute().resolve()
+    full = expand_home(path).absolute().resolve()
     source = source_root.resolve()
     prefix = Prefix(full)
     if full == Path("/"):

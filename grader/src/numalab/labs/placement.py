@@ -125,9 +125,9 @@ def memory_policy(variables: Mapping[str, str]) -> str:
     try:
         nodes = parse_pus(value, MOST_NODES)
     except BadList:
-        raise BadPlacement(
-            f"`{value[:40]}` are no NUMA nodes; write numbers and ranges such as 0,2-3, or all"
-        ) from None
+        several = "numbers and ranges such as 0,2-3, or all"
+        hint = "one number" if policy == "preferred" else several
+        raise BadPlacement(f"`{value[:40]}` are no NUMA nodes; write {hint}") from None
     if policy == "preferred" and len(nodes) != 1:
         raise BadPlacement(f"{word} takes one NUMA node")
     return f"{policy}:{','.join(map(str, nodes))}"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import UserError, reason_of
+from numalab.files import expand_home
 from numalab.grading import explanation
 from numalab.labs.declaration import KERNEL_FILES, Lab
 from numalab.learning.basis import Text, digest_of_file
@@ -77,7 +78,7 @@ def find_sources(
         check_file(lab, name)
     kernel, file = KERNEL_FILES[language], None
     if isinstance(source, Path) or (source is not None and "\n" not in source):
-        path = Path(source).expanduser()
+        path = expand_home(source)
         if path.is_dir():
             folder = path / lab.name if (path / lab.name).is_dir() else path
         elif path.is_file():

@@ -7,6 +7,7 @@ import difflib
 from pathlib import Path
 
 from numalab.errors import UserError
+from numalab.files import expand_home
 from numalab.installation import Installation
 from numalab.machines.machine import Figure, Machine
 from numalab.machines.machine_file import load_machine
@@ -42,7 +43,7 @@ def find_machine(installation: Installation, name: str) -> Machine:
     has a slash or ends with .toml), or one that is made from the seed in its name. Raises UserError
     where there is none, or its file has a mistake."""
     if "/" in name or name.endswith(".toml"):
-        return load_machine(Path(name).expanduser())
+        return load_machine(expand_home(name))
     if is_seeded(name):
         return seeded_machine(seed_in(name))
     if name in machine_names(installation):

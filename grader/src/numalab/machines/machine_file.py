@@ -5,6 +5,7 @@ common/machines/README.md has the meaning of each key.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -273,7 +274,11 @@ def _figures(top: Table, key: str) -> tuple[Figure, ...]:
         given = table.values["value"]
         values = given if isinstance(given, list) else [given]
         for value in values:
-            if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+            if (
+                not isinstance(value, (int, float))
+                or isinstance(value, bool)
+                or not 0 < value < math.inf
+            ):
                 table.refuse("value", "write a number above 0, or a list of them")
         if not values:
             table.fail("'value' is an empty list; write at least one number", "value")
