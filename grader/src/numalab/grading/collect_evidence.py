@@ -117,8 +117,9 @@ def _run(
 
 def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
     """Return number of threads and placement variables for runs of a kind; None: the lab's
-    variables. Where the lab has a launch of its own, and the kind no team of its own, both are that
-    launch's, so that a kernel can't tell from its environment whether it is timed."""
+    variables. Where the lab has a launch of its own with a meaning on this machine, and the kind no
+    team, both are that launch's, so that a kernel can't tell from its environment whether it is
+    timed."""
     if kind.team is None and grading.lab.launch is not None:
         with contextlib.suppress(BadPolicy):  # then nothing is timed here
             plan = lab_plan(grading)
@@ -141,7 +142,7 @@ def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | No
 
 def _check(grading: Grading, part: str | None, prefix: str) -> bool:
     """Check the results of the submission, and where needed look for deadlocks. Returns whether the
-    former came to its end; otherwise it is not to be run again."""
+    former came to its end."""
     limit_s = grading.effort.check_limit_s
     grading.progress(f"{prefix}checking results")
     if not _run(grading, CHECK, SUBMISSION, part, limit_s=limit_s):
@@ -233,8 +234,9 @@ def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> No
 
 
 def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | None) -> None:
-    """Run numalab's own kernels, for kinds that compare with them, on this machine. Just before the
-    submission, what a kernel may use, such as huge pages, is missing for both."""
+    """Run numalab's own kernels, for kinds that compare with them, on this machine. What a kernel
+    may use, such as huge pages, may have run out, and is missing for both if this comes just before
+    the submission's runs."""
     compared = [kind for kind in kinds if kind.baselines and grading.machine is None]
     if compared:
         grading.build_own(*{role for kind in compared for role in kind.baselines})

@@ -10,9 +10,9 @@ gradings of one batch.
 
 NODE is opened for reading only, which suffices for a lock, not through a link, and not written to,
 so it does not matter who owns it. Other users can open it and hold it for ever. So a grading waits
-for it NODE_LIMIT_S in all; after that, times are taken next to the other's. They are noisier and
-take longer, but submission and solution are disturbed alike. NODE lies in /dev/shm; containers with
-a /dev/shm of their own do not share it.
+for it NODE_LIMIT_S in all at most; after that, times are taken next to the other's. They are
+noisier and take longer, but submission and solution are disturbed alike. NODE lies in /dev/shm;
+containers with a /dev/shm of their own do not share it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class NodeLock:
 
         A shared lock on NODE is not waited for. A file that can't be locked otherwise is dropped
         from `locks`, with a note, or replaced where its file system has no locks. Raises OSError
-        where a file other than NODE can't be opened.
+        where a file other than NODE can't be opened or locked.
 
         Args:
             how: LOCK_SH or LOCK_EX.

@@ -1,7 +1,7 @@
 """The parts of numalab that a kept result depends on, in two digests.
 
-- *Measured by*: what evidence depends on. - *Judged by*: what only the verdict on that evidence
-depends on.
+- *Measured by*: what evidence depends on.
+- *Judged by*: what only the verdict on that evidence depends on.
 
 Other things, such as prose, pages and commands, are in neither. Both digests are made of code
 (code_forms.py). The path of a file counts where numalab finds the file by its name: in a lab, a

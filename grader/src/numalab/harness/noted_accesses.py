@@ -245,8 +245,8 @@ class Values:
         return found
 
     def follow(self, name: str, operands: list[str]) -> None:
-        """Update the registers that an instruction other than a call changes; one that is not known
-        makes all values unknown."""
+        """Update the registers that an instruction other than a call changes. One that is not of
+        _PLAIN, or is of _IMPLICIT, makes all values unknown."""
         last = operands[-1] if operands else ""
         target = _REGISTER.fullmatch(last)
         value = None
@@ -297,9 +297,9 @@ def _is_in_frame(operand: str, has_frame: bool) -> bool:
 
 
 def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
-    """Return the lines of a call that notes an access, which restore the registers that they change
-    and leave flags as they are. The kernel has to be compiled without a red zone. touch: the access
-    if it has a mask, else None."""
+    """Return the lines of a call that notes an access. They restore the registers that they change,
+    and change no flags. The kernel has to be compiled without a red zone. touch: the access if it
+    has a mask, else None."""
     segment = operand.startswith("%fs:")
     place = operand.removeprefix("%fs:")
     if "%rsp" in place:

@@ -310,7 +310,7 @@ _WRITE_A_LOOP = (
 
 
 def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str | None:
-    """Return a sentence on a call whose stores can't be observed; None where there is none.
+    """Return a sentence on a call whose stores can't be observed; None where none is found.
     symbols: the kernel's; known: as for unseen_call."""
     call = unseen_call((name for name in symbols.undefined if not is_instrumented(name)), known)
     if call is None:

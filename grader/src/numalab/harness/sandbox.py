@@ -225,9 +225,9 @@ def is_below(path: Path, folders: Iterable[str | Path]) -> bool:
 
 def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Path) -> list[str]:
     """Return folders outside the system's that compilers, MPI's launcher and libraries need,
-    sorted: the folder above each program's, such as its bin/, and those that modules name in
-    `environment`. hidden: numalab's root; it, folders in it and folders that contain it or the
-    user's home folder are left out."""
+    sorted: of each program the parent of its folder, such as /opt/gcc of /opt/gcc/bin/gcc, and the
+    folders that modules name in `environment`. hidden: numalab's root; it, folders in it and
+    folders that contain it or the user's home folder are left out."""
     found = []
     for program in programs:
         place = shutil.which(program)
