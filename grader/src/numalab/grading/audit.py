@@ -213,7 +213,7 @@ def _prove(
 
 
 def complaints_of(lab: str, proofs: Sequence[SeedProof], different: int) -> list[str]:
-    """Return the complaints about all seeds, and sentences on solutions that are too much alike.
+    """Return the complaints of the proofs, and sentences on solutions that are too much alike.
     different: number of different solutions, as answers() counts them."""
     listed = [text for proof in proofs for text in proof.complaints]
     tried = [proof for proof in proofs if proof.other_failed is not None]

@@ -208,8 +208,7 @@ def _bind(grading: Grading, role: str, file: HandedFile, variables: dict[str, st
 
 
 def _place_memory(grading: Grading, role: str, file: HandedFile, variables: dict[str, str]) -> None:
-    """Record where the starting code's program, which places no memory itself, has its memory under
-    a policy file."""
+    """Record where the starting code's program has its memory under a policy file."""
     limit_s = grading.effort.phase_limit_s * grading.place.slowness
     options = [
         *monitor.worker_option(role, grading.program(HANDOUT)),

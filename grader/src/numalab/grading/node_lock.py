@@ -200,7 +200,7 @@ class NodeLock:
 
     @contextmanager
     def exclusive(self, progress: Note) -> Iterator[None]:
-        """Hold the locks exclusively for a block, and shared again after it. After an exception,
+        """Take the locks exclusively for a block, and shared again after it. After an exception,
         such as Ctrl-C, they stay exclusive, so that nothing is waited for. progress: as take()'s
         `note`. Raises as take()."""
         if not self.locks:

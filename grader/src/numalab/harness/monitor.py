@@ -163,7 +163,7 @@ class MonitorRun:
 
 
 class NoRecord(NumalabError):
-    """The monitor ended without a usable record, which a kernel outside a sandbox can cause."""
+    """The monitor ended without a usable record."""
 
 
 def run_monitor(

@@ -109,7 +109,7 @@ class NoSandbox:
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A sandbox that works on this machine."""
+    """A sandbox by bubblewrap, for this machine."""
 
     bwrap: str  # path of bubblewrap
     confine: Path  # numalab's program that sets limits and becomes the worker

@@ -56,7 +56,7 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
     A request is a member's index, and 0 (open it anew), CLOSE, or a number of bytes to read next,
     of which an answer has at most 64 KiB. Raises Unreadable for an archive that is damaged, of
-    another kind, or too large.
+    another kind, or larger or of more members than the options allow.
 
     options: `members`, the most that the archive may have; of a compressed tar `expanded_bytes`,
     its largest size, and `ratio`, the most that it may be over its own from RATIO_FROM_BYTES on.
