@@ -1,6 +1,6 @@
-"""Grade starting code and solutions to prove the labs: starting code fails exactly the criteria
-that lab.toml names, and solutions pass. In a variant, the lab's own solution also fails something,
-and in most variants the previous seed's does."""
+"""Gradings of starting code and solutions that prove the labs: starting code fails exactly the
+criteria that lab.toml names, and solutions pass. In a variant, the lab's own solution also fails
+something, and in most variants the previous seed's does."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Proof:
 def prove(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, list[Proof]]:
-    """Grade starting code and solution of each lab and language. request: labs, language, machines
-    and lock; its variant and size don't count. Returns this machine's description, and a proof for
-    each lab, starting code before solution, and language. Raises Interrupted, UserError,
-    NumalabError and OSError."""
+    """Grade starting code and solution of each lab and language. request: labs, is_chosen,
+    language, machines and lock; the rest of it doesn't count. Returns this machine's description,
+    empty without labs, and a proof for each lab, starting code before solution, and language.
+    Raises Interrupted where a grading is interrupted."""
     labs = build_own_programs(installation, request.labs, request.is_chosen, listener)
     node: Json = {}
     proofs = []
@@ -68,16 +68,15 @@ def prove(
 
 
 def _machines(node: Json, places: VirtualPlaces) -> tuple[dict[str, int], str | None]:
-    """Return the number of NUMA nodes of each place where something was graded, by its name, and
-    this machine's mode of transparent huge pages for workers; None: it has none."""
+    """Return the number of NUMA nodes by name of the place, and this machine's mode of transparent
+    huge pages for workers; None: it has none."""
     return {LOCAL: usable_numa_nodes(node), **places.numa_nodes()}, mode_of_workers(node)
 
 
 def _grade_once(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, Verdict]:
-    """Grade one kernel. Returns this machine's description and the verdict. Raises Interrupted,
-    UserError, NumalabError and OSError."""
+    """Grade one kernel. Returns this machine's description and the verdict."""
     graded = grade_all(installation, request, places, listener)
     if graded.interrupted:
         raise Interrupted
@@ -88,7 +87,7 @@ def _grade(
     installation: Installation, request: Request, places: VirtualPlaces, listener: Listener
 ) -> tuple[Json, Verdict]:
     """Grade one kernel with new times, again until they are decided or the lab's declaration is
-    refuted, at most MAX_GRADINGS times. Raises as _grade_once."""
+    refuted, at most MAX_GRADINGS times."""
     for number in range(MAX_GRADINGS):
         again = replace(request, afresh=number == 0)
         node, verdict = _grade_once(installation, again, places, listener)
@@ -119,8 +118,7 @@ class SeedProof:
 
 
 def answers(installation: Installation, lab: str) -> int:
-    """Return how many different solutions the first MOST_COUNTED seeds have. Raises
-    NumalabError."""
+    """Return how many different solutions the seeds from 1 to MOST_COUNTED have."""
     draws = read_draws(installation.root, lab)
     solutions = set()
     for number in range(1, MOST_COUNTED + 1):
@@ -138,8 +136,7 @@ def prove_seeds(
     places_of: Callable[[Installation], VirtualPlaces],
     listener: Listener,
 ) -> Iterator[SeedProof]:
-    """Yield a proof for each seed and language. Raises Interrupted, UserError, NumalabError and
-    OSError.
+    """Yield a proof for each seed and language. The folder of a seed's variant is removed after it.
 
     Args:
         lab: name of the lab whose variants are proved.
@@ -216,7 +213,7 @@ def _prove(
 
 
 def complaints_of(lab: str, proofs: Sequence[SeedProof], different: int) -> list[str]:
-    """Return the complaints about all seeds, and sentences on solutions that are too much alike.
+    """Return the complaints of the proofs, and sentences on solutions that are too much alike.
     different: number of different solutions, as answers() counts them."""
     listed = [text for proof in proofs for text in proof.complaints]
     tried = [proof for proof in proofs if proof.other_failed is not None]

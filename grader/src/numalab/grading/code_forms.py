@@ -2,9 +2,8 @@
 
 Python counts by its syntax tree without docstrings; C, Fortran, CMake and shell scripts by their
 words without comments and blanks; placement files by their lines; TOML and JSON by their values;
-all other files, and those that can't be parsed, byte for byte. A form does not change with the
-version of Python that makes it. Forms are kept in the build folder, so that unchanged files need
-not be parsed again.
+other files, and those that can't be parsed, byte for byte. Forms are kept in the build folder, so
+that unchanged files need not be parsed again.
 
 Names of other files (an include, an import, a source in a CMakeLists.txt) are separated as
 *references*, so that a Resolver can replace them by what those files say, whatever their paths.
@@ -53,7 +52,8 @@ class Form:
 
 
 def form_of(name: str, content: bytes) -> Form:
-    """Return the form of a file. Its name tells the language, or a first line #!/bin/sh."""
+    """Return the form of a file. Its name tells the language, or a first line that begins with
+    #!/bin/sh."""
     path = PurePosixPath(name)
     make = _FORMS.get(path.name) or _FORMS.get(path.suffix)
     if make is None and content.startswith(b"#!/bin/sh"):
@@ -111,7 +111,7 @@ def _shell_words(content: bytes) -> Iterator[str]:
 
 
 def _placement_words(content: bytes) -> Iterator[str]:
-    """Yield lines KEY=VALUE, as labs/placement.py reads them."""
+    """Yield the lines that are neither blank nor comments, as labs/placement.py reads them."""
     for line in decode_source(content).splitlines():
         if line.strip() and not line.strip().startswith("#"):
             yield line.strip()
@@ -129,8 +129,8 @@ def _python_words(content: bytes) -> Sequence[str]:
 
 
 def _add_node(node: ast.AST, words: list[str]) -> None:
-    """Add a syntax tree's nodes, fields and values to `words`, without fields that are None or
-    empty, as those are that later versions of Python add, and without positions."""
+    """Add a syntax tree's nodes, fields and values to `words`, without positions, and without
+    fields that are None or empty lists, as those are that later versions of Python add."""
     words.append(type(node).__name__)
     for field in node._fields:
         value = getattr(node, field, None)
@@ -205,7 +205,7 @@ _FORMS: dict[str, Callable[[bytes], Iterable[str]]] = {
 
 
 class Resolver:
-    """Finds the files that a reference names, by the end of their paths."""
+    """Finder of the files that a reference names, by the end of their paths."""
 
     def __init__(self, forms: Iterable[tuple[str, Form]]) -> None:
         """forms: path, with '/', and form of each file."""
@@ -215,8 +215,9 @@ class Resolver:
             self._by_name.setdefault(name, []).append((f"/{path}", form.digest))
 
     def digest_of(self, form: Form) -> str:
-        """Return a digest of the code of a file and of the files that it refers to. It stays the
-        same where these are renamed, and changes where a name comes to mean another file."""
+        """Return a digest of the code of a file and of the files that it names itself. It stays the
+        same where these are renamed with the references, and changes where a name comes to mean
+        another file."""
         runs = [sorted(map(self._resolved, run)) for run in form.references]
         return hashlib.sha256(json.dumps([form.digest, runs]).encode()).hexdigest()
 
@@ -237,7 +238,8 @@ class Resolver:
         return f"{found}:{name}:{alias}"
 
     def _named(self, path: str) -> str:
-        """Return the digests of the files whose path ends so, as one text; empty: there is none."""
+        """Return the digests of the files whose path ends so, as one text; empty where there is
+        none."""
         parts = [part for part in path.split("/") if part not in ("", ".", "..")]
         ending = "/" + "/".join(parts)
         there = self._by_name.get(ending.rpartition("/")[2], ())
@@ -262,9 +264,8 @@ def forms_of(
 ) -> list[tuple[str, Form]]:
     """Return path and form of each file, in the order given.
 
-    A kept form is recognised by the file's path and whole content, never by its times. Where there
-    is no build folder, or it can't be written to, new forms are not kept. Raises OSError (a file
-    can't be read).
+    A kept form is recognised by the file's path and whole content, and not by its times. Where
+    there is no build folder, or it can't be written to, new forms are kept in this process only.
 
     Args:
         installation: whose build folder keeps forms.
@@ -290,8 +291,7 @@ def forms_of(
 
 
 def _build_folder(installation: Installation) -> Path:
-    """Return the folder of builds; for a variant's installation that of the installation that it
-    was made from, in which it is."""
+    """Return the folder of builds; for a variant's installation the one in which its root is."""
     return (
         installation.build_root if installation.origin is None else installation.root.parent.parent
     )
@@ -323,5 +323,5 @@ def _keep(store: Path, used: Set[str]) -> None:
 
 @lru_cache(maxsize=8)
 def text_of_sources(*paths: Path) -> bytes:
-    """Return the content of the sources that make forms, as one text. Raises OSError."""
+    """Return the content of files as one text, with NUL between them."""
     return b"\0".join(path.read_bytes() for path in paths)

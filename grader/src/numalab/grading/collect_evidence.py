@@ -1,4 +1,4 @@
-"""Gather the evidence on a kernel that the lab's criteria need, kind by kind, without times."""
+"""Evidence on a kernel that the lab's criteria need, kind by kind, without times."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ VIRTUAL_TRACED_PAGES = "240"  # each takes a millisecond or two under emulation
 
 def gather_evidence(grading: Grading) -> None:
     """Gather the evidence on the parts of the grading of which the machine can show some. On a
-    virtual machine only jobs on a link are checked for correctness. Raises KeyboardInterrupt,
-    Interrupted, NumalabError, UserError and OSError."""
+    virtual machine, runs of CHECK and searches for data races are left out."""
     for part in grading.parts:
         prefix = f"{part}: " if part else ""
         if not planner.can_observe(grading.lab, grading.evidence, part):
@@ -95,8 +94,8 @@ def _run(
     **facts: Any,
 ) -> bool:
     """Make one run of one role. more: options of the monitor; limit_s: seconds that each phase may
-    take on this machine, None: the effort's; team: number of threads, None: the kind's; facts:
-    what else the record says. Returns whether the worker came to its end."""
+    take on this machine, None: the effort's; team: number of threads, None: the kind's; facts: what
+    else the record says. Returns whether the worker came to its end."""
     effort = grading.effort
     size = "quick" if effort.quick else "default"  # of traces, whatever is timed
     virtual = ["--soft-ends", "--traced-pages", VIRTUAL_TRACED_PAGES]
@@ -118,8 +117,8 @@ def _run(
 
 def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | None]:
     """Return number of threads and placement variables for runs of a kind; None: the lab's
-    variables. Where kernels are timed under a launch of the lab, and the kind has no team of its
-    own, both are that launch's, so that a kernel can't tell from its environment whether it is
+    variables. Where the lab has a launch of its own with a meaning on this machine, and the kind no
+    team, both are that launch's, so that a kernel can't tell from its environment whether it is
     timed."""
     if kind.team is None and grading.lab.launch is not None:
         with contextlib.suppress(BadPolicy):  # then nothing is timed here
@@ -129,7 +128,8 @@ def _team(grading: Grading, kind: Kind[Any]) -> tuple[int, Mapping[str, str] | N
 
 
 def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> list[str]:
-    """Return options by which traces and placement runs of a kernel have the same n and pages."""
+    """Return options by which traces and placement runs of a kernel have the same n and pages; none
+    for other kinds."""
     if kind not in (TRACE, PLACEMENT):
         return []
     sizes = [
@@ -142,7 +142,7 @@ def _repeat_options(grading: Grading, kind: Kind[Any], role: str, part: str | No
 
 def _check(grading: Grading, part: str | None, prefix: str) -> bool:
     """Check the results of the submission, and where needed look for deadlocks. Returns whether the
-    former came to its end; otherwise it is not to be run again."""
+    former came to its end."""
     limit_s = grading.effort.check_limit_s
     grading.progress(f"{prefix}checking results")
     if not _run(grading, CHECK, SUBMISSION, part, limit_s=limit_s):
@@ -155,8 +155,8 @@ def _check(grading: Grading, part: str | None, prefix: str) -> bool:
 
 
 def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | None) -> None:
-    """Make the runs of all kinds that may change a verdict, until one does not come to its end.
-    Those of the submission are repeated until the planner has enough, Kind.max_runs at most."""
+    """Make the runs of kinds that may change a verdict, until one does not come to its end. Those
+    of the submission are repeated until the planner has enough, Kind.max_runs at most."""
     for kind in kinds:
         if not planner.needs_run(kind, grading.lab, grading.evidence, part):
             continue
@@ -177,7 +177,8 @@ def _observe(grading: Grading, kinds: list[Kind[Any]], role: str, part: str | No
 
 def _observe_other_team(grading: Grading, part: str | None) -> None:
     """Trace the submission with one thread and one core less, which shows a kernel that has the
-    number of cores of this machine, or of another that it is graded on, written into it."""
+    number of cores written into it. Without taskset, a second core or sound evidence, do nothing.
+    """
     topology = topology_of_node(grading.node)
     team = grading.threads - 1
     if team < 1 or shutil.which("taskset") is None:
@@ -199,8 +200,8 @@ def _observe_other_team(grading: Grading, part: str | None) -> None:
 
 
 def _check_tracing(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
-    """Make the solution's run of the same kind where the submission's last run could not be traced,
-    to find out whether the kernel or the machine is the reason."""
+    """Make the solution's run of a kind where the submission's last run could not be traced, to
+    find out whether the kernel or the machine is the reason."""
     runs = grading.record.runs  # without the last one, where it left no record
     ended = outcomes(runs[-1]) if runs else []
     if role != SUBMISSION or not any(outcome.status == "untraceable" for outcome in ended):
@@ -233,8 +234,9 @@ def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> No
 
 
 def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | None) -> None:
-    """Run numalab's own kernels just before the submission, for kinds that compare with them. What
-    a kernel may use, such as huge pages, may have run out, and is then missing for both."""
+    """Run numalab's own kernels, for kinds that compare with them, on this machine. What a kernel
+    may use, such as huge pages, may have run out, and is missing for both if this comes just before
+    the submission's runs."""
     compared = [kind for kind in kinds if kind.baselines and grading.machine is None]
     if compared:
         grading.build_own(*{role for kind in compared for role in kind.baselines})
@@ -244,8 +246,8 @@ def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | Non
 
 
 def _observe_control(grading: Grading, part: str | None) -> None:
-    """Take the solution's runs that were kept, for comparison, or make them and keep them for the
-    other kernels of a call."""
+    """Take the solution's runs that were kept, for comparison, or make them and keep them for
+    gradings with the same `controls`."""
     name = f"{grading.program(SOLUTION).name} {part or ''}"
     if grading.take_kept(name):
         return
@@ -270,8 +272,8 @@ def _observe_control(grading: Grading, part: str | None) -> None:
 
 
 def _has_instrumented_kernel(grading: Grading) -> bool:
-    """Build the programs in which the kernel's accesses are instrumented. Returns whether they can
-    be run; if not, the record says why."""
+    """Build the programs in which the kernel's accesses are instrumented, unless the record has an
+    error already. Returns whether they can be run; if not, the record says why."""
     record = grading.record
     if not record.build.race_compiler:
         record.race_error = (
@@ -304,7 +306,7 @@ def _search_races(grading: Grading, part: str | None) -> None:
 
 def sanitizers_own_error(evidence: Evidence) -> str:
     """Return ThreadSanitizer's message where it ended the solution without a data race, as it does
-    on a machine that lacks address space; empty: it did not."""
+    on a machine that lacks address space; empty where it did not."""
     for race in evidence.runs_of(RACE, SOLUTION):
         printed = race.outcome.printed or ""
         if not race.outcome.ok and not race.has_race:
@@ -361,8 +363,8 @@ def _note_failed_instrumentation(
 
 
 def first_error(output: str) -> str:
-    """Return the first line with an error of a compiler's output, or else its last line. The
-    kernel's path becomes its file name."""
+    """Return the first line with "error:" of a compiler's output, or else its last line. The
+    kernel's path becomes its file name. output: one line or more."""
     lines = output.splitlines()
     line = next((line for line in lines if "error:" in line.lower()), lines[-1]).strip()
     return re.sub(r"\S*/(?=kernel\.\w)", "", line)
@@ -373,8 +375,7 @@ def first_error(output: str) -> str:
 
 def observe_predicted(grading: Grading) -> None:
     """Make the runs that the lab's predictions are about and that are missing, on this machine, if
-    usable predictions were handed in. What can't be measured is left out of the score. Raises
-    Interrupted, UserError and OSError."""
+    usable predictions were handed in. What can't be measured is left out."""
     handed = [text.file for text in grading.record.handed_in if text.complaint is None]
     if grading.machine is not None or quantities.FILE not in handed:
         return
@@ -391,8 +392,8 @@ def observe_predicted(grading: Grading) -> None:
 
 
 def _observe_predicted(grading: Grading, kind: Kind[Any], role: str, part: str | None) -> None:
-    """Make one run, and keep it for the other kernels of a call, or take the one that was kept.
-    Raises as observe_predicted."""
+    """Make one run, and keep it for gradings with the same `controls`, or take the one that was
+    kept."""
     program = grading.program(role, kind.program)
     name = f"{program} {part or ''} {kind.name}, predicted"
     if grading.take_kept(name):

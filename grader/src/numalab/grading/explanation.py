@@ -1,5 +1,4 @@
-"""The student's explanation of a result, a few sentences in a text file next to the kernel. It
-earns no points and changes no verdict; it is kept with the grading for instructors to read."""
+"""The student's explanation of a result, a few sentences in a text file."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _END = re.compile(r"[.!?][\"')\]]*(?=\s|\Z)")  # of a sentence
 
 def read_explanation(folder: Path, *, follow_links: bool = False) -> str:
     """Return the explanation in a folder, safe to show and cut to LONGEST characters; empty where
-    there is none, or it can't be read. follow_links: as for files.read_plain_text."""
+    there is none, or it can't be read as text. follow_links: as for files.read_plain_text."""
     try:
         text = read_plain_text(folder / FILE, _MOST_BYTES, follow_links=follow_links)
     except (FileNotFoundError, NotPlain, UnicodeDecodeError):
@@ -28,8 +27,8 @@ def read_explanation(folder: Path, *, follow_links: bool = False) -> str:
 
 
 def keep_explanation(folder: Path, text: str) -> None:
-    """Store an explanation next to a kept record, in place of the previous one; an empty one
-    removes it. Raises NumalabError."""
+    """Store an explanation in a folder, in place of the previous one; an empty one removes it.
+    Raises NumalabError where the file can't be written."""
     path = folder / FILE
     try:
         if text:

@@ -1,6 +1,6 @@
-"""Choose the file of a folder that is read as one that a lab asks for, and find out whether files
-are still starting code. The file of that name is read, or a renamed copy such as `kernel (1).c`
-where one is clearly meant, by the same rules as when hand-ins are imported."""
+"""The choice of the file of a folder that is read as one that a lab asks for, and whether files are
+still starting code. The file of that name is read, or a renamed copy such as `kernel (1).c` where
+one is clearly meant."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from numalab.untrusted.visible import shown
 
 def choose_file(installation: Installation, lab: Lab, folder: Path, name: str) -> Path:
     """Return the path of the file to read as `name`: folder / name, which may be missing, unless a
-    copy is clearly meant. Among the user's own files the one of that name counts, whatever copies
-    there are."""
+    copy is clearly meant. Among the user's own files the one of that name counts where it is there.
+    """
     exact = folder / name
     is_own = installation.is_own(folder)
     if is_own and os.path.lexists(exact):
@@ -43,9 +43,9 @@ def choose_file(installation: Installation, lab: Lab, folder: Path, name: str) -
 
 
 def starting_digests(installation: Installation, lab: Lab, name: str) -> Sequence[str]:
-    """Return the digests of a file of the starting code, this release's first; empty: there is no
-    such file. They are lab.toml's; for a variant, which differs from student to student, the digest
-    of the file that was built for it."""
+    """Return the digests of a file of the starting code; empty where there is no such file. They
+    are lab.toml's, this release's first; for a file without any there, as of a variant, that of the
+    file that the build keeps."""
     if name in lab.starting_code:
         return lab.starting_code[name]
     try:
@@ -71,7 +71,7 @@ def taken_words(installation: Installation, lab: Lab, language: str, folder: Pat
 
 def unchanged_files(installation: Installation, lab: Lab, language: str, folder: Path) -> list[str]:
     """Return the names of handed-in files, kernel and the lab's others, that are starting code byte
-    for byte. A file of which the build keeps other starting code than lab.toml names is not among
+    for byte. A file of which the build keeps other starting code than this release's is not among
     them."""
     pristine = installation.pristine_folder(lab.name)
     unchanged = []
@@ -87,8 +87,8 @@ def unchanged_files(installation: Installation, lab: Lab, language: str, folder:
 def _contents(
     installation: Installation, lab: Lab, language: str, folder: Path
 ) -> dict[str, bytes]:
-    """Return the contents of handed-in files, by the name that the lab asks for; those that can't
-    be read are missing."""
+    """Return the contents of handed-in files, by the name that the lab asks for, without those that
+    can't be read."""
     found, follow_links = {}, installation.is_own(folder)
     for name in file_names(lab, language):
         with contextlib.suppress(OSError, NotPlain):
@@ -101,14 +101,14 @@ def is_pristine(
     installation: Installation, lab: Lab, language: str, folder: Path, includes_files: bool = False
 ) -> bool:
     """Tell whether the kernel is starting code byte for byte. includes_files: and so are the lab's
-    other files, which both languages share."""
+    other files."""
     unchanged = unchanged_files(installation, lab, language, folder)
     files = [file.name for file in lab.files] if includes_files else []
     return {KERNEL_FILES[language], *files} <= set(unchanged)
 
 
 def is_starting_code(installation: Installation, lab: Lab, language: str, folder: Path) -> bool:
-    """Tell whether all that was handed in, with the kernel in it, is starting code of this or an
+    """Tell whether what was handed in, with the kernel in it, is starting code of this or an
     earlier release, but for comments and blanks."""
     found = _contents(installation, lab, language, folder)
     digests = {file: starting_digests(installation, lab, file) for file in found}
@@ -122,7 +122,8 @@ def language_digests(installation: Installation, lab: Lab, language: str) -> dic
 
 
 def edited_languages(installation: Installation, lab: Lab) -> list[str]:
-    """Return the languages in which the user has a kernel that is no longer starting code."""
+    """Return the languages in which the user has a kernel that is not byte for byte starting code.
+    """
     folder = installation.own_folder(lab.name)
     return [
         language

@@ -1,4 +1,5 @@
-"""Grade one kernel on this machine, from file to verdict: build, evidence, timing, judgement."""
+"""The grading of one kernel on one machine, from file to verdict: build, evidence, timing,
+judgement."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from numalab.judging.verdict import Verdict
 
 def grade(grading: Grading, takes_times: bool = True) -> Verdict:
     """Gather the evidence that the lab's criteria need from this machine, and judge it.
-    takes_times: time the submission against the solution. Raises Interrupted (what was recorded
-    until then can be judged), NumalabError, UserError and OSError."""
+    takes_times: time the submission against the solution. Raises Interrupted; what was recorded
+    until then can be judged."""
     try:
         handed_files.read_files(grading)
         if grading.build():

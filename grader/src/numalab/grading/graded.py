@@ -42,8 +42,7 @@ class GradedKernel:
 
     @property
     def predictions(self) -> ScoredPredictions | None:
-        """Return the score of predictions.toml; None: it was not handed in or predicts nothing, or
-        the lab asks for none."""
+        """Return the score of predictions.toml; None where there is nothing to score."""
         return scored_predictions(self.lab, self.verdict, self.evidence_by_place, self.accounts)
 
     @property
@@ -51,7 +50,7 @@ class GradedKernel:
         return self.evidence_by_place[0][1]
 
     def json_data(self) -> Json:
-        """Return the result as `./numalab grade --json` and kept results have it."""
+        """Return the result as a JSON object."""
         predictions = self.predictions
         earlier = msgspec.to_builtins(self.local_evidence.earlier_times)
         return add_timing(self.verdict.json_data(), self.accounts) | {

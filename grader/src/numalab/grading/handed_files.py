@@ -1,4 +1,4 @@
-"""Read the files that are handed in with a kernel, and run numalab's own programs under them."""
+"""Files that are handed in with a kernel, and runs of numalab's own programs under them."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _content(file: HandedFile, text: str) -> dict[str, str]:
 
 
 def complaint_of(file: HandedFile, text: str) -> str | None:
-    """Return why a file with this text can't be used, as a sentence; None: it can. Raises OSError,
-    such as where no process can be started to read it."""
+    """Return why a file with this text can't be used, as a sentence; None where it can. Raises
+    OSError, such as where no process can be started to read it."""
     try:
         _content(file, text)
     except _BAD as error:
@@ -89,14 +89,14 @@ def _complaint(file: HandedFile, error: Exception) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Return why a file can't be decoded, in words that follow its name."""
+    """Return why a file can't be decoded, in words that follow its name, with a full stop."""
     line = error.object.count(b"\n", 0, error.start) + 1
     return f"is not in UTF-8, as line {line} shows first: save it in UTF-8."
 
 
 def _misnamed_text(path: Path) -> str:
-    """Return a sentence on files in the same folder that are probably meant as this one; empty:
-    there are none."""
+    """Return a sentence on files in the same folder that are probably meant as this one; empty
+    where there are none."""
     try:
         near = similar_names([one.name for one in path.parent.iterdir()], path.name)
     except OSError:
@@ -137,8 +137,8 @@ def read_files(grading: Grading) -> None:
 
 
 def _predictions(grading: Grading) -> list[HandedText]:
-    """Return the text of predictions.toml, or why it can't be used; empty: it was not handed in, or
-    predicts nothing."""
+    """Return the text of predictions.toml, or why it can't be used; empty where it was not handed
+    in, or predicts nothing."""
     complaint, text = "", ""
     follow_links = grading.installation.is_own(grading.folder)
     try:
@@ -208,8 +208,7 @@ def _bind(grading: Grading, role: str, file: HandedFile, variables: dict[str, st
 
 
 def _place_memory(grading: Grading, role: str, file: HandedFile, variables: dict[str, str]) -> None:
-    """Record where the starting code's program, which places no memory itself, has its memory under
-    a policy file."""
+    """Record where the starting code's program has its memory under a policy file."""
     limit_s = grading.effort.phase_limit_s * grading.place.slowness
     options = [
         *monitor.worker_option(role, grading.program(HANDOUT)),
@@ -221,8 +220,8 @@ def _place_memory(grading: Grading, role: str, file: HandedFile, variables: dict
 
 
 def _put_into_groups(grading: Grading, role: str, file: HandedFile) -> None:
-    """Run the monitor's own programs in the control groups that the student's file sets up. A file
-    with NUMA nodes that this machine lacks is judged without a run."""
+    """Run the monitor's own programs in the control groups that the student's file sets up. Do
+    nothing where the file has NUMA nodes that this machine lacks."""
     topology = topology_of_node(grading.node)
     try:
         written = settings(read_group_file(grading.handed(file.name).text), topology)
@@ -241,10 +240,9 @@ def _put_into_groups(grading: Grading, role: str, file: HandedFile) -> None:
 
 
 def gather_placements(grading: Grading) -> None:
-    """Record where numalab's program has its threads, ranks or memory under each usable file by
-    which this machine can show that, and under the solution's file where the planner has that
-    compared with a student's that misses its goal. Raises Interrupted, NumalabError, UserError and
-    OSError."""
+    """Record where numalab's programs have threads, ranks or memory under each usable file by which
+    this machine can show that, and under the solution's file where the planner has that compared.
+    """
     files = [
         file
         for file in grading.lab.files
@@ -272,8 +270,9 @@ def gather_placements(grading: Grading) -> None:
 
 
 def _place(grading: Grading, role: str, file: HandedFile) -> None:
-    """Run numalab's program under the student's file or the solution's. On a virtual machine the
-    runs serve both languages, since the student's kernel has no part in them."""
+    """Run numalab's program under the student's file or the solution's, or take the runs that were
+    kept for the same file. Those on a virtual machine are kept, since the student's kernel has no
+    part in them."""
     submitted = repr(grading.handed(file.name)) if role == SUBMISSION else ""
     name = f"{grading.lab.name} {role} {file.name} {submitted}"
     if grading.take_kept(name):
@@ -296,8 +295,7 @@ def _run_under(grading: Grading, role: str, file: HandedFile) -> None:
 
 
 def timed_environments(grading: Grading) -> dict[str, dict[str, str]]:
-    """Return the placement variables by role; empty where the lab times no placements. A student's
-    file that can't be used sets no variables."""
+    """Return the placement variables by role; empty where the lab times no placements."""
     timed = grading.lab.timed_placements
     if timed is None:
         return {}

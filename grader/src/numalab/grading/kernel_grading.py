@@ -7,13 +7,13 @@ A run of the monitor may say nothing about the kernel. It stays on record and is
 - *it was late or its protocol was disturbed*, as when another process stops it: at most once,
 - *numalab failed* in a run of the student's program, or the program ended before the kernel was
   called: the same run with numalab's own program, the *baseline*, decides. If the baseline fails as
-  well, numalab is at fault and the student's program is excused. If it succeeds, the run is
-  repeated, and at the latest after MAX_ATTEMPTS the student's program is blamed.
+  well, the student's program is excused. If it succeeds, the run is repeated, and at the latest
+  after MAX_ATTEMPTS the student's program is blamed.
 
-A kernel could bring any of that about on purpose, whenever it is about to lose. So a repetition
-never helps it. A round of timing that was repeated can be lost but not won (`second_try`); for
-pauses, this begins after FREE_STALLS repeated rounds. Any other kind of run of a part is repeated
-once in a grading for each role or reason in `retried`, not counting pauses.
+A kernel could bring any of that about on purpose, whenever it is about to lose. So a round of
+timing that was repeated for a reason that may be the submission's doing can be lost but not won
+(`second_try`); for pauses, this begins after FREE_STALLS repeated rounds. Another kind of run of a
+part is repeated once in a grading for each role or reason in `retried`, not counting pauses.
 """
 
 from __future__ import annotations
@@ -170,12 +170,12 @@ class Grading:
 
     @property
     def threads(self) -> int:
-        """Return the number of threads of a team: one for each core of the machine."""
+        """Return the number of threads of a team: the number of the machine's cores."""
         return int(self.node["cores"])
 
     @property
     def evidence(self) -> Evidence:
-        """Return the evidence of all runs so far; runs that were read before are not read again."""
+        """Return the evidence of the runs so far."""
         return read_record.evidence_of(self.record, self.parsed)
 
     @contextlib.contextmanager
@@ -209,7 +209,7 @@ class Grading:
         return next(text for text in self.record.handed_in if text.file == file)
 
     def keep_for_others(self, name: str, taken: Sequence[AnyRunRecord]) -> None:
-        """Keep runs of numalab's own programs under a name, for gradings that share `controls`."""
+        """Keep runs under a name, for gradings that share `controls`."""
         self.controls[name] = list(taken)
 
     def take_kept(self, name: str) -> bool:
@@ -235,8 +235,8 @@ class Grading:
     # ---- build -------------------------------------------------------------
 
     def build(self) -> bool:
-        """Build the kernel. Returns whether it could be built. Raises NumalabError where a failure
-        is not the kernel's fault, and what harness.build.configure raises."""
+        """Build the kernel, and record how that went. Returns whether it could be built. Raises
+        what build_kernel and build_facts raise."""
         self.progress("building")
         with self.spending("build"):
             built = build_kernel(
@@ -278,10 +278,11 @@ class Grading:
         pus: Sequence[int] = (),
         **facts: Any,
     ) -> bool:
-        """Run the monitor, repeat the run where it says nothing about the kernel, and keep all
-        records of it. Returns whether all workers came to their end, but for those that may fail.
-        Raises Interrupted (Ctrl-C), NumalabError (numalab failed, and that is not the student's
-        doing), and without `baseline` what build_targets raises.
+        """Run the monitor, repeat the run where it says nothing about the kernel, and keep its
+        records. Returns whether the outcomes in the record that counts are "ok".
+
+        Raises Interrupted for Ctrl-C, NumalabError where numalab failed and the student's program
+        is not at fault, and without `baseline` what build_targets raises.
 
         Args:
             kind: of the run.
@@ -323,8 +324,7 @@ class Grading:
     ) -> AnyRunRecord | None:
         """Return the record of a run that counts. Where numalab failed in a run of the student's
         program, decide by a baseline which of them is at fault. None: the monitor gave no record,
-        and the student's program is at fault. Raises Interrupted, NumalabError where there is no
-        record and numalab is at fault, or programs lack room for their files, and as `run`."""
+        and the student's program is at fault."""
         if not monitor.is_of_submission(run):
             return self._run_until_valid(kind, run)
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -365,7 +365,7 @@ class Grading:
         """Return the record of a run that counts, or of the last one that was paused: repeat it
         after pauses, and once at most where it was late or disturbed. Records of runs before it are
         kept, too. A repeated round of timing is marked (`second_try`) where its repetition could be
-        the submission's doing. Raises Interrupted and NumalabError."""
+        the submission's doing."""
         is_round = kind is TIMED_ROUND
         pauses, is_repeated, is_second_try, self.is_held_up = 0, False, False, False
         while True:
@@ -404,7 +404,7 @@ class Grading:
 
     def continue_earlier(self) -> None:
         """Begin with the rounds of an earlier grading of the same program, decided or not, unless
-        times are to be taken afresh. Raises OSError and NumalabError."""
+        times are to be taken afresh. Sets the record's fingerprint."""
         now = fingerprints(
             self.installation,
             self.lab,
@@ -422,9 +422,8 @@ class Grading:
         self.record.earlier_times = tuple(found.taken)
 
     def _set_aside(self) -> None:
-        """Rename the previous record where replacing it could lose times: its fingerprint is
-        another, or this grading has none, as where it was stopped or the kernel is not correct.
-        Raises OSError."""
+        """Rename the previous record where replacing it could lose times: it has a fingerprint, and
+        this grading another or none."""
         before = self.results / RECORD
         record = read_json(before)
         kept = record.get("fingerprint") if isinstance(record, dict) else None
@@ -432,7 +431,8 @@ class Grading:
             before.replace(self.results / OTHER_RECORD)
 
     def keep(self, verdict: Verdict) -> None:
-        """Store record and verdict in `results`, each file whole. Raises NumalabError."""
+        """Store record and verdict in `results`, each file whole. Raises NumalabError where they
+        can't be written."""
         try:
             self.results.mkdir(parents=True, exist_ok=True)
             self._set_aside()

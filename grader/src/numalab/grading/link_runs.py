@@ -1,13 +1,10 @@
-"""Run a kernel as an MPI job on two virtual machines, and count the bytes that it puts on the link.
+"""Runs of a kernel as an MPI job on two virtual machines, in which the bytes that it puts on the
+link are counted.
 
-The relay between the two, a process on this machine, counts all Ethernet frames that machine 1
-sends. Rank 0 gets items of random bits, and what rank 1 has in the end is read from machine 2. So
-whatever the program does, items that are correct there have crossed the link, in no fewer bits.
-Both machines are booted for this one job. Launcher and ranks run as another user, to whom only the
-system's folders, the program and the items are visible. Only machine 1 gets the items, and unused
-slots are random, too, since zeros would compress well. One thing is not the kernel's fault: TCP
-sends a segment twice where an emulated machine answers late. So a job that fails is run twice,
-unless it alone was late; the better run counts, and only if the solution has not failed either.
+The relay between the two counts the Ethernet frames that machine 1 sends. Rank 0 gets items of
+random bits, and what rank 1 has in the end is read from machine 2. So items that are correct there
+have crossed the link, in no fewer bits. Machine 1 alone gets the items, and unused slots are
+random, too, since zeros would compress well. Launcher and ranks run as another user.
 """
 
 from __future__ import annotations
@@ -85,8 +82,9 @@ def draw_payload(count: int) -> Payload:
 
 
 def compare(payload: Payload, got: bytes) -> tuple[int, TransferMismatch | None]:
-    """Return the number of wrong items in what arrived, and the first one; None: there is none.
-    got: lengths and slots, as Payload.content has them; what is missing at its end is zeros."""
+    """Return the number of wrong items in what arrived, and the first one; None where there is
+    none. got: lengths and slots, as Payload.content has them; what is missing at its end is zeros.
+    """
     count = len(payload.lengths)
     head = count * payload.lengths.itemsize
     lengths = array.array("i")
@@ -110,9 +108,12 @@ def compare(payload: Payload, got: bytes) -> tuple[int, TransferMismatch | None]
 
 
 def run_on_link(grading: Grading, part: str | None) -> None:
-    """Run the submission as a job on two virtual machines; where it fails, also the solution, and
-    unless it alone was late the submission again. Raises KeyboardInterrupt, NumalabError, UserError
-    and OSError."""
+    """Run the submission as a job on two virtual machines; where the planner asks for a control,
+    also the solution, and the submission again, unless it alone was late.
+
+    TCP sends a segment twice where an emulated machine answers late, which is not the kernel's
+    fault.
+    """
     own = _run(grading, SUBMISSION, part)
     if not planner.needs_link_control(grading.lab, grading.evidence, part):
         return
@@ -151,8 +152,8 @@ def run_job(
 ) -> Json:
     """Run a job on two virtual machines, which may be of no use afterwards. words: the command that
     runs it as another user (VirtualPlace.job_words). Returns the fields of LinkJob that other runs
-    lack. Raises PlaceLost (the job can't be begun: a machine fails, or can't take the files),
-    NumalabError (mpiexec can't run) and OSError."""
+    lack. Raises PlaceLost where the job can't be begun, and NumalabError where mpiexec can't run.
+    """
     with tempfile.TemporaryDirectory(prefix="numalab-items-") as folder:
         own, sandbox = Path(folder, "items"), Path(folder, "apart")
         own.write_bytes(payload.content)
@@ -205,7 +206,7 @@ def run_job(
 
 
 def _read_result(cluster: Cluster, environment: Mapping[str, str], most_bytes: int) -> bytes:
-    """Return what rank 1 has left on machine 2, at most most_bytes; empty: nothing can be read."""
+    """Return what rank 1 has left on machine 2, at most most_bytes; empty where more is printed."""
     got, errors = _LimitedOutput(most_bytes, bytearray()), _LimitedOutput(1 << 16, bytearray())
     command = ["head", "-c", str(most_bytes), _RESULT]
     try:

@@ -1,4 +1,4 @@
-"""Recognise Slurm's login nodes, on which nothing is timed without --force."""
+"""Recognition of Slurm's login nodes, on which times are disturbed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ _LISTING = ("--Node", "--noheader", "--format=%n %N %T")
 
 def is_login_node() -> bool:
     """Tell whether Slurm is installed, this process is in no job, and this machine is not an idle
-    cluster node. On an idle cluster node, such as a workstation with Slurm, times are as good as in
-    a job. On a machine that sinfo does not list, or not as idle, other users may work, or a job may
-    start any moment. Where sinfo fails, the answer is True."""
+    cluster node.
+
+    On an idle cluster node, such as a workstation with Slurm, times are as good as in a job. On a
+    machine that sinfo does not list, or not as idle, other users may work, or a job may start any
+    moment. Where sinfo can't be run or takes longer than ANSWER_LIMIT_S, the answer is True.
+    """
     if "SLURM_JOB_ID" in os.environ or not (sinfo := shutil.which("sinfo")):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Model times for timing criteria that need several NUMA nodes."""
+"""Modelled times for timing criteria that need several NUMA nodes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from numalab.modelling.speedups import ModelledSpeedup, extrapolate, modelled_sp
 def model_ungradable(
     installation: Installation, lab: Lab, verdict: Verdict, place_evidence: EvidenceByPlace
 ) -> tuple[ModelledSpeedup, ...]:
-    """Model the times of each timing criterion that this machine can't grade for lack of NUMA
-    nodes: on each machine of the gallery on which the kernel was observed, and extrapolated to
-    those that the lab names. place_evidence: name and evidence of each machine, with this one."""
+    """Model the times of timing criteria that this machine can't grade for lack of NUMA nodes: on
+    machines of the gallery on which the kernel was observed, and extrapolated to those that the lab
+    names. place_evidence: name and evidence of each machine, with this one."""
     numa_nodes = dict(place_evidence)[LOCAL].numa_nodes
     refused = {c.name for c in verdict.criteria if c.where == LOCAL and c.status == "not_gradable"}
     timed = (
@@ -36,7 +36,7 @@ def model_ungradable(
 def model_all(
     installation: Installation, lab: Lab, place_evidence: EvidenceByPlace
 ) -> tuple[ModelledSpeedup, ...]:
-    """Model the times of all timing criteria that need several NUMA nodes, whatever this machine
+    """Model the times of the timing criteria that need several NUMA nodes, whatever this machine
     can grade, on the same machines as model_ungradable."""
     timed = (c for c in lab.criteria if c.kind == "timing" and c.needs_numa_nodes > 1)
     return _modelled(installation, lab, timed, place_evidence)
@@ -68,7 +68,7 @@ def _extrapolated(
     name: str,
 ) -> tuple[ModelledSpeedup, ...]:
     """Extrapolate a criterion's times from one machine to the named one. source: name and evidence
-    of the former. Where that fails, the result says why."""
+    of the former. Where that raises UserError or NumalabError, the result says why."""
     where, evidence = source
     try:
         return extrapolate(
@@ -81,8 +81,8 @@ def _extrapolated(
 def _model_on(
     installation: Installation, lab: Lab, criterion: Criterion, name: str, evidence: Evidence
 ) -> tuple[ModelledSpeedup, ...]:
-    """Model a criterion's times on one machine. Where that fails, the result says why: a grading
-    must not end by it."""
+    """Model a criterion's times on one machine. Where that raises UserError or NumalabError, the
+    result says why: a grading must not end by it."""
     try:
         machine = _booted_size(find_machine(installation, name), evidence)
         return modelled_speedups(
@@ -94,7 +94,7 @@ def _model_on(
 
 def _booted_size(machine: Machine, evidence: Evidence) -> Machine:
     """Return a machine scaled to the cores that its virtual machine had. Raises NumalabError where
-    the machine's file has changed since."""
+    its PUs are not those of the virtual machine."""
     small = machine.scaled_to_cores(int(evidence.node["cores"]))
     booted = {(entry["pu"], entry["numa_node"]) for entry in evidence.node["pu_list"]}
     described = {(pu, place.numa_node) for pu, place in enumerate(small.pu_table)}
@@ -107,8 +107,8 @@ def _booted_size(machine: Machine, evidence: Evidence) -> Machine:
 
 
 def _slow(installation: Installation, lab: Lab, criterion: Criterion) -> dict[str, Policy]:
-    """Return the slow launch that a criterion's times are compared with, by its file's name; empty:
-    there is none. Raises UserError and NumalabError."""
+    """Return the slow launch that a criterion's times are compared with, by its file's name; empty
+    where there is none."""
     if criterion.slow is None:
         return {}
     text = slow_launch_text(installation, lab, criterion.slow)

@@ -1,5 +1,5 @@
 """Runs of MPI labs under launch files or the lab's launch: where ranks go, and what their messages
-take. All ranks run numalab's program."""
+take. The ranks run numalab's program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ MOST_THREADS = 16_384
 
 def plan_on(node: Json, text: str, name: str) -> RankPlan:
     """Return the plan of ranks that a launch file means on a machine. node: the machine's
-    description; text, name: of the file. Raises BadPolicy, which names the file."""
+    description; text, name: of the file. Raises BadPolicy, which names the file, also for more than
+    MOST_RANKS ranks or MOST_THREADS threads in all."""
     policy = launch.parse_policy(text, name)
     try:
         plan = launch.plan(policy, topology_of_node(node))
@@ -87,7 +88,7 @@ def _baseline_plan(
 ) -> RankPlan:
     """Return the plan of a run's baseline: the lab's own launch for a ping-pong (LATENCY), else the
     solution's launch file. name: of that file, not used for a ping-pong. Raises NumalabError where
-    the file can't be read, or the launch has no meaning on this machine."""
+    the launch has no meaning on this machine."""
     try:
         if kind is LATENCY:
             return lab_plan(grading)
@@ -99,7 +100,7 @@ def _baseline_plan(
 
 def launch_ranks(grading: Grading, role: str, file: HandedFile) -> None:
     """Record where ranks go under the launch file of a role, or why it has no meaning on this
-    machine. Raises Interrupted and NumalabError."""
+    machine."""
     part = grading.lab.part_of(file)
     try:
         plan = plan_on(grading.node, _read(grading, role, file), file.name)
@@ -118,7 +119,7 @@ def _can_be_timed(plan: RankPlan) -> bool:
 def _ping_pongs(grading: Grading, part: str | None) -> dict[str | None, RankPlan]:
     """Return the plans of two ranks to time, by the student's launch file. The lab's own launch has
     the key None; it stands in for files that can't be timed, or where there are none. Raises
-    BadPolicy where the lab's launch has no meaning on this machine."""
+    BadPolicy where the lab's launch is used and has no meaning on this machine."""
     assert grading.lab.launch is not None
     plans: dict[str | None, RankPlan] = {}
     for file in grading.lab.files:
@@ -139,14 +140,15 @@ def _ping_pongs(grading: Grading, part: str | None) -> dict[str | None, RankPlan
 
 
 def lab_plan(grading: Grading) -> RankPlan:
-    """Return the plan of the lab's own launch, which the lab has to have. Raises BadPolicy."""
+    """Return the plan of the lab's own launch, which the lab has to have. Raises BadPolicy where it
+    has no meaning on this machine."""
     assert grading.lab.launch is not None
     return launch.plan(grading.lab.launch, topology_of_node(grading.node))
 
 
 def time_messages(grading: Grading) -> None:
-    """Time messages of all sizes, for the parts of a lab that asks for predictions of them. Raises
-    Interrupted, NumalabError, and BadPolicy where the lab's launch has no meaning here."""
+    """Time messages for the parts of a lab of which the planner needs their latency. Raises
+    BadPolicy where the lab's launch is used and has no meaning here."""
     for part in grading.lab.parts:
         if not planner.needs_latency(grading.lab, grading.evidence, part):
             continue
@@ -158,7 +160,8 @@ def time_messages(grading: Grading) -> None:
 
 
 def slow_launch_text(installation: Installation, lab: Lab, name: str) -> str:
-    """Return the text of numalab's slow launch file of a lab. Raises NumalabError."""
+    """Return the text of numalab's slow launch file of a lab. Raises NumalabError where it can't be
+    read."""
     path = installation.lab_folder(lab.name) / name
     try:
         return path.read_text("utf-8")
@@ -167,9 +170,9 @@ def slow_launch_text(installation: Installation, lab: Lab, name: str) -> str:
 
 
 def plans_of_roles(grading: Grading, timed: planner.Timed) -> dict[str, RankPlan] | None:
-    """Return the plans that a criterion compares, by role; None: one of them has no meaning on this
-    machine, which is recorded. numalab's own are tried first, since without them there is nothing
-    to compare with. Raises NumalabError where one of its files can't be read."""
+    """Return the plans that a criterion compares, by role; None where one of them has no meaning on
+    this machine, which is recorded. numalab's own are tried first, since without them there is
+    nothing to compare with. Raises NumalabError where one of its files can't be read."""
     assert timed.slow is not None
     file = grading.lab.launch_of(timed.part)
     slow = slow_launch_text(grading.installation, grading.lab, timed.slow)

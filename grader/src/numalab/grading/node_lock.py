@@ -1,23 +1,18 @@
 """The lock by which gradings share a machine: they run at the same time, but take times one after
 another.
 
-Each grading locks a file (flock(2)): shared, and exclusively while it takes times. A second file,
-the turnstile, is held while a grading waits for the first. No other grading locks that meanwhile,
-so one that waits for the exclusive lock gets it.
+A grading locks a file (flock(2)): shared, and exclusively while it takes times. A second file, the
+turnstile, is held while a grading waits for the first. No other grading locks that meanwhile, so
+one that waits for the exclusive lock gets it.
 
-There are two such locks:
+There are two such locks: NODE for the users of a machine, and the file that VARIABLE names for the
+gradings of one batch.
 
-- NODE is for all users of a machine. Only a grading that takes times waits for it. Others, such as
-  one with a mistyped name or a kernel that does not compile, go on next to another user's times.
-- The file that VARIABLE names is for the gradings of one batch, for which no user waits at a
-  terminal. They wait for each other's times.
-
-NODE is an empty file, opened for reading only, which suffices for a lock, never through a link and
-never written to, so it does not matter who owns it. Any user can open it and hold it for ever, as
-with any lock that several users share. So no grading waits for it longer than NODE_LIMIT_S in all;
-after that, times are taken next to the other's. They are noisier and take longer, but the risk
-of a wrong verdict is the same, since submission and solution are disturbed alike. NODE lies in
-/dev/shm; containers with a /dev/shm of their own do not share it.
+NODE is opened for reading only, which suffices for a lock, not through a link, and not written to,
+so it does not matter who owns it. Other users can open it and hold it for ever. So a grading waits
+for it NODE_LIMIT_S in all at most; after that, times are taken next to the other's. They are
+noisier and take longer, but submission and solution are disturbed alike. NODE lies in /dev/shm;
+containers with a /dev/shm of their own do not share it.
 """
 
 from __future__ import annotations
@@ -75,7 +70,7 @@ def _shared_lock_file(path: Path) -> int:
 
 
 def _lock(file: int, how: int, deadline_s: float, notify: Callable[[], None] | None) -> bool:
-    """Lock a file. Returns whether the lock is held. Raises NoLocks (the file system has none).
+    """Lock a file. Returns whether the lock is held. Raises NoLocks where the file system has none.
 
     Args:
         how: LOCK_SH or LOCK_EX.
@@ -115,7 +110,7 @@ class _FileLock:
 
     def take(self, how: int, notify: Callable[[], None] | None) -> bool:
         """Lock the file, by way of the turnstile. Arguments as for _lock. Returns whether the lock
-        is held. Raises OSError, of which NoLocks: the file system has none."""
+        is held. Raises OSError; it is NoLocks where the file system has none."""
         began_s = time.monotonic()
         deadline_s = began_s + self.left_s
         turnstile = self.opener(self.path.with_name(f"{self.path.name}.next"))
@@ -149,11 +144,11 @@ class NodeLock:
     locks: list[_FileLock] = field(default_factory=list)
 
     def take(self, how: int, note: Note) -> None:
-        """Lock all files, after releasing those that are held.
+        """Lock the files of `locks`, after releasing those that are held.
 
         A shared lock on NODE is not waited for. A file that can't be locked otherwise is dropped
         from `locks`, with a note, or replaced where its file system has no locks. Raises OSError
-        where the file that VARIABLE names can't be opened.
+        where a file other than NODE can't be opened or locked.
 
         Args:
             how: LOCK_SH or LOCK_EX.
@@ -190,8 +185,7 @@ class NodeLock:
 
     def _use_stand_in(self, lock: _FileLock, note: Note) -> None:
         """Replace the lock on a file whose file system has no locks by one on a file of this
-        machine, the same for all gradings that share it. Drop it, with a note, where that can't be
-        locked either."""
+        machine. Drop it, with a note, where it is such a file already or none can be had."""
         self.locks.remove(lock)
         with suppress(OSError):
             if not lock.is_stand_in:
@@ -206,7 +200,7 @@ class NodeLock:
 
     @contextmanager
     def exclusive(self, progress: Note) -> Iterator[None]:
-        """Hold the locks exclusively for a block, and shared again after it. After an exception,
+        """Take the locks exclusively for a block, and shared again after it. After an exception,
         such as Ctrl-C, they stay exclusive, so that nothing is waited for. progress: as take()'s
         `note`. Raises as take()."""
         if not self.locks:
@@ -228,8 +222,8 @@ def lock_of_file(path: Path) -> NodeLock:
 @contextmanager
 def share_node(note: Note = _silent, exclusive: bool = False) -> Iterator[NodeLock]:
     """Share this machine with other gradings for a block. note: as for NodeLock.take. exclusive:
-    hold the locks exclusively throughout, for a command that takes times all along. Raises
-    UserError (the file that VARIABLE names can't be written)."""
+    take the locks exclusively, for a command that takes times all along. Raises UserError where the
+    file that VARIABLE names can't be opened."""
     name = os.environ.get(VARIABLE)
     node_lock = lock_of_file(Path(name)) if name and name != DISABLED else NodeLock()
     if name != DISABLED:

@@ -1,16 +1,14 @@
 """The parts of numalab that a kept result depends on, in two digests.
 
-- *Measured by*: what evidence depends on. When it changes, a class is measured anew.
-- *Judged by*: what only the verdict on that evidence depends on. When it changes, the class is
-  judged again from its records, in seconds.
+- *Measured by*: what evidence depends on.
+- *Judged by*: what only the verdict on that evidence depends on.
 
-Everything else, such as prose, pages and commands, is in neither. Both digests are made of code
-(code_forms.py). The path of a file counts only where numalab finds the file by its name: in a lab,
-a solution, and among machines. So a digest mostly does not change with a comment, a docstring, or a
+Other things, such as prose, pages and commands, are in neither. Both digests are made of code
+(code_forms.py). The path of a file counts where numalab finds the file by its name: in a lab, a
+solution, and among machines. So a digest mostly does not change with a comment, a docstring, or a
 file that is moved or renamed along with the includes, imports and lists that name it.
 
-former_digests.toml, which grader/bench/former_digests.py writes, has digests of earlier versions
-that are proved to measure alike.
+former_digests.toml has digests of earlier versions that are proved to measure alike.
 """
 
 from __future__ import annotations
@@ -149,9 +147,11 @@ _NOT_COUNTED = re.compile("|".join(map(fnmatch.translate, NOT_COUNTED)))
 
 @cache
 def counts_for(path: str) -> Counts:
-    """Return what a file counts for. A lab.toml and a machine's file count for evidence by some of
-    their keys, and a lab.toml as a whole for the verdict. Python in a lab's folder is its rules.
-    path: from numalab's root, with '/'."""
+    """Return what a file counts for. path: from numalab's root, with '/'.
+
+    A lab.toml and a machine's file count for evidence here, though by some of their keys only.
+    Python in a lab's folder is its rules, which count for the verdict.
+    """
     if _NOT_COUNTED.match(path):
         return "neither"
     if path.startswith(f"{_PACKAGE}/"):
@@ -170,7 +170,7 @@ def counts_for(path: str) -> Counts:
 
 def measured_by(installation: Installation, lab: str) -> str:
     """Return the SHA-256 of what the evidence of a lab or a variant depends on, as the files are in
-    the installation now. Raises OSError."""
+    the installation now."""
     is_variant = lab_of_variant(lab) != lab
     files = [
         (name, path)
@@ -181,8 +181,8 @@ def measured_by(installation: Installation, lab: str) -> str:
 
 
 def judged_by(installation: Installation, lab: str) -> str:
-    """Return the SHA-256 of what the verdict on a lab depends on besides its evidence. Raises
-    OSError."""
+    """Return the SHA-256 of what the verdict on a lab or a variant depends on besides its evidence.
+    """
     is_variant = lab_of_variant(lab) != lab
 
     def is_counted(name: str) -> bool:
@@ -200,14 +200,13 @@ def judged_by(installation: Installation, lab: str) -> str:
 
 
 def _folders(lab: str) -> list[str]:
-    """Return the folders of a lab and its solution; of a variant also those of its lab, which an
-    installation of the variant lacks."""
+    """Return the folders of a lab and its solution; of a variant also those of its lab."""
     labs = dict.fromkeys((lab, lab_of_variant(lab)))
     return [f"{above}/{name}" for above in ("labs", "solutions") for name in labs]
 
 
 def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the named files, and all files below the named folders but those in __pycache__, each
+    """Yield the named files, and the files below the named folders but those in __pycache__, each
     with its path from the root, with '/', and its place."""
     for name in names:
         top = root / name
@@ -220,7 +219,7 @@ def _files(root: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
 
 
 def _is_template(name: str) -> bool:
-    """Tell whether a file is a template of variants, on which the lab itself does not depend."""
+    """Tell whether a file is a template of variants."""
     return FOLDER in name.split("/")
 
 
@@ -234,7 +233,7 @@ def _digest(
     make: Callable[[str, bytes], Form],
     is_counted: Callable[[str], bool] = lambda name: True,
 ) -> str:
-    """Return the digest of the files that are counted; the others only resolve references. make:
+    """Return the digest of the files that is_counted accepts; the others resolve references. make:
     makes the form of a path and content."""
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
@@ -248,7 +247,8 @@ def _digest(
 
 def _place(name: str) -> str:
     """Return the part of a path by which numalab finds the file: its name in labs, in solutions and
-    among machines; elsewhere nothing, since includes and imports name it."""
+    among machines; elsewhere nothing, since includes and imports name it. Rules of labs have
+    "labs"."""
     top, file = name.split("/")[0], name.split("/")[-1]
     if top == "labs" and counts_for(name) == "verdict":
         return top
@@ -288,8 +288,7 @@ def _measured(name: str, content: bytes) -> Form:
 
 
 def _runs_of_criteria(criteria: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield for each criterion what is run, as text; two that need the same runs have the same
-    text."""
+    """Yield for each criterion what is run, as text; two with the same runs have the same text."""
     for criterion in criteria:
         run = {key: criterion[key] for key in _RUN_BY_CRITERION if key in criterion}
         if "at_least_of_lightspeed" in criterion:  # however much
@@ -305,7 +304,7 @@ FORMER_DIGESTS = Path("grader", "src", "numalab", "grading", "former_digests.tom
 
 def known_as(installation: Installation, lab: str) -> tuple[str, ...]:
     """Return the digest by which a lab is measured now, and behind it the former ones that lead to
-    it, directly or through others. Raises OSError and NumalabError."""
+    it, directly or through others."""
     known = [measured_by(installation, lab)]
     rows = _rows(installation)
     for digest in known:  # which grows
@@ -315,7 +314,7 @@ def known_as(installation: Installation, lab: str) -> tuple[str, ...]:
 
 def _rows(installation: Installation) -> list[tuple[str, str]]:
     """Return pairs of an old and a new digest; none where this copy of numalab has no such file.
-    Raises NumalabError."""
+    Raises NumalabError for a row that is not two digests."""
     if not (installation.root / FORMER_DIGESTS).is_file():
         return []
     top = read_table(installation.root / FORMER_DIGESTS, NumalabError, None)

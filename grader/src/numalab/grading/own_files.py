@@ -1,13 +1,12 @@
-"""Keep the files that a user edits apart from the files as they were given.
+"""Files that a user edits, apart from the files as they were given.
 
-A user of an installation that many share (installation.py) has a folder of their own. It has what
-handouts speak of: labs/NN_name/ with the files to edit, links to handouts, contracts and solutions,
-and the command, so that `./numalab grade 01` works there as everywhere. In an unpacked archive, the
-files to edit are in labs/ itself, and as they were given in installation.RELEASED, so that a newer
-archive that is unpacked over it replaces none of them.
+A user of an installation that many share has a folder of their own. It has what handouts speak of:
+labs/NN_name/ with the files to edit, links to handouts, contracts and solutions, and the command,
+so that `./numalab grade 01` works there. In an unpacked archive, the files to edit are in labs/
+itself, and as they were given in installation.RELEASED.
 
-Files whose code was edited are never overwritten, and removed ones are not put back. Starting code
-of an earlier release is replaced by this one's, and kept in earlier_release/.
+Removed files are not put back. Starting code of an earlier release is replaced by this one's, and
+kept in earlier_release/.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ _OURS = "# Of numalab, which wrote it and brings it up to date."
 
 
 def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str], None]) -> None:
-    """Make the user's folder with the labs that it lacks, and bring starting code up to date.
-    In a checkout the user works in numalab's own folder, and nothing is copied. note: called with
-    lines on where files are, and which were replaced. Raises NumalabError."""
+    """Make the user's folder with the labs that it lacks, and bring starting code up to date. Where
+    the user works in numalab's own folder, no folder is made. note: called with lines on where
+    files are, and which were replaced. Raises NumalabError where files can't be written."""
     if installation.work is None:
         _bring_up_to_date(installation, labs, note)
         return
@@ -69,8 +68,8 @@ def provide(installation: Installation, labs: Sequence[Lab], note: Callable[[str
 
 
 def _edited(installation: Installation, lab: Lab) -> list[str]:
-    """Return the names of a lab's files that a user edits. The notebook of a shared installation is
-    not among them: it is opened as a copy."""
+    """Return the names of a lab's files that a user edits; in a shared installation without the
+    notebook, which is opened as a copy."""
     return [name for name in edited_names(lab) if name != NOTEBOOK or installation.work is None]
 
 
@@ -107,7 +106,7 @@ def _bring(
 
 
 def _put_aside(installation: Installation, path: Path) -> Path:
-    """Copy a file to a new place below ASIDE, and return it. Raises OSError."""
+    """Copy a file to a new place below ASIDE, and return it."""
     kept = installation.work_root / ASIDE / path.relative_to(installation.work_root)
     kept.parent.mkdir(parents=True, exist_ok=True)
     places = itertools.chain(
@@ -123,8 +122,8 @@ def _put_aside(installation: Installation, path: Path) -> Path:
 
 def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
     """Correct the starting code that the build keeps, where that was copied from an edited file or
-    an earlier release. Where the correct text is not found, the kept one stays and does not count
-    as starting code. Raises NumalabError."""
+    an earlier release. Where the correct text is not found, the kept one stays. Raises NumalabError
+    where it can't be written."""
     for lab in labs:
         for name, (digest, *_) in lab.starting_code.items():
             kept = installation.pristine_folder(lab.name) / name
@@ -147,8 +146,8 @@ def keep_starting_code(installation: Installation, labs: Sequence[Lab]) -> None:
 
 
 def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
-    """Yield texts that may be the starting code: the file's own, those that builds of earlier
-    releases have kept, and those of the last commits to it, the newest first."""
+    """Yield texts that may be the starting code: the file's own, those that the build folder has
+    kept, and those of the last commits to it, the newest first."""
     for path in (
         installation.lab_folder(lab.name) / name,
         *installation.build.glob(f"handouts/*/{lab.name}/{name}"),
@@ -165,7 +164,7 @@ def _texts(installation: Installation, lab: Lab, name: str) -> Iterator[bytes]:
 
 def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes) -> bytes | None:
     """Return a checkout's file if it is as committed and differs from the kept one in comments and
-    blanks only, as after a git pull; else None. Raises OSError."""
+    blanks only, as after a git pull; else None."""
     path = installation.lab_folder(lab.name) / name
     now = path.read_bytes() if path.is_file() else kept
     if now == kept or digest_of(name, now) != digest_of(name, kept):
@@ -175,7 +174,8 @@ def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes
 
 
 def _git(installation: Installation, *words: str) -> str | None:
-    """Return the output of a git command in the checkout; None: it failed, or there is no git."""
+    """Return the output of a git command in the checkout; None where it fails, or there is no git.
+    """
     command = ["git", "-C", str(installation.root), "-c", "safe.directory=*", *words]
     try:
         done = starting.run(command, shell_variables.builder_environment())
@@ -193,7 +193,8 @@ def _read_only(installation: Installation, lab: Lab) -> list[str]:
 
 
 def _make_top(root: Path, work: Path) -> None:
-    """Make the user's folder, with the command and a link to the solutions. Raises OSError."""
+    """Make the user's folder, with the command and a link to the solutions. A command that numalab
+    has not written stays."""
     if not work.is_dir():
         work.parent.mkdir(parents=True, exist_ok=True)
         work.mkdir(mode=0o700)
@@ -208,7 +209,7 @@ def _make_top(root: Path, work: Path) -> None:
 
 
 def _copy(installation: Installation, lab: Lab) -> None:
-    """Copy a lab's files to edit, all of them or none. Raises OSError."""
+    """Copy a lab's files to edit into its folder, which appears with all of them or not at all."""
     final = installation.own_folder(lab.name)
     partial = final.with_name(f".{lab.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -222,7 +223,7 @@ def _copy(installation: Installation, lab: Lab) -> None:
 
 def _link(path: Path, target: Path) -> None:
     """Make a link, or correct where it leads, unless the user has put a file or folder in its
-    place. Raises OSError."""
+    place."""
     if path.is_symlink():
         if path.readlink() == target:
             return

@@ -1,7 +1,8 @@
 """Runs of the probe that a student's model is compared with: rounds of fresh processes, until the
 judge has decided, or time or rounds are used up.
 
-No code of the student runs in them, so rounds can serve all gradings that share `controls`."""
+No code of the student runs in them, so rounds can serve gradings that share `controls`.
+"""
 
 from __future__ import annotations
 
@@ -83,9 +84,8 @@ def pool_of(node: Json) -> tuple[int, int]:
 
 
 def measure_rates(grading: Grading) -> None:
-    """Measure all that models of the lab's parts are compared with. Raises Interrupted (what was
-    measured until then is on record), NumalabError (the probe can't be run), and what build_targets
-    raises."""
+    """Measure what models of the lab's parts are compared with. Raises Interrupted; what was
+    measured until then is on record."""
     for part in grading.lab.parts:
         for runs in (_UnseenLoops, _ThreadRates):
             if planner.needs_rates(runs.kind, grading.lab, grading.evidence, part):
@@ -106,8 +106,7 @@ class _Rates(Protocol[Run]):
         """Return the run's record before anything is measured. common: fields of all kinds."""
 
     def prepare(self, run: Run) -> None:
-        """Draw or measure what comes before the rounds. Raises Interrupted and NumalabError, of
-        which _Failed goes on record."""
+        """Draw or measure what comes before the rounds. A _Failed that it raises goes on record."""
 
     def add_round(self, run: Run) -> None:
         """Measure a round, and add it to the run. Raises as prepare."""
@@ -162,7 +161,7 @@ def _probed(
     threads: int,
 ) -> ProbedProcess:
     """Run one process of the probe. loops: those that it times, in their order; places: value of
-    OMP_PLACES. Raises Interrupted, _Failed, and NumalabError where it can't be run."""
+    OMP_PLACES."""
     environment = shell_variables.observer_environment() | {
         "OMP_NUM_THREADS": str(threads), "OMP_DYNAMIC": "false",
         "OMP_PLACES": places, "OMP_PROC_BIND": "spread",
@@ -197,7 +196,7 @@ def _probed(
 
 
 class _UnseenLoops(_Rates[ReferenceRatesRun]):
-    """Times loops from which rates follow, and loops that are predicted, in one process."""
+    """Times of loops from which rates follow, and of loops that are predicted, in one process."""
 
     kind = REFERENCE_LOOPS
     what = "timing loops that are to be predicted"

@@ -1,5 +1,5 @@
-"""Grade labs x languages as a request says, on this machine and on virtual machines, and report to
-a listener kernel by kernel."""
+"""Gradings of labs x languages as a request says, on this machine and on virtual machines, with
+reports to a listener kernel by kernel."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Request:
         )
 
     def folder(self, installation: Installation, lab: Lab) -> Path:
-        """Return the folder of the kernels that are graded."""
+        """Return the folder of a lab's kernels that are graded."""
         if self.variant == "solution":
             return installation.solution_folder(lab.name)
         if self.submission is not None and self.variant == "submission":
@@ -133,8 +133,8 @@ def build_own_programs(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, listener: Listener
 ) -> list[Lab]:
     """Build the programs by which labs are graded, and return the labs that this build has: those
-    on MPI only where there is MPI. is_chosen: the user named the labs. Raises UserError (such as
-    where a named lab needs MPI), NumalabError and OSError."""
+    on MPI only where there is MPI. is_chosen: the user named the labs. Raises UserError where a
+    named lab needs MPI and there is none."""
     drop_foreign_build(installation)
     if not installation.describe_node.is_file():
         with listener.start_progress("numalab") as progress:
@@ -153,8 +153,8 @@ def labs_with_mpi(
     installation: Installation, labs: Sequence[Lab], is_chosen: bool, note: Callable[[str], None]
 ) -> list[Lab]:
     """Return the labs; where numalab was configured without MPI, without those on MPI. note: called
-    with a sentence on those. is_chosen: the user named the labs. Raises UserError (such as where a
-    named lab is left out), NumalabError and OSError."""
+    with a sentence on those that are left out. is_chosen: the user named the labs. Raises UserError
+    where a named lab would be left out."""
     able = [lab for lab in labs if not lab.calls_mpi or mpi_library(installation)]
     missing = [lab.name for lab in labs if lab not in able]
     if missing:
@@ -168,9 +168,9 @@ def labs_with_mpi(
 def labs_in_language(
     labs: Sequence[Lab], choice: str | None, is_chosen: bool, note: Callable[[str], None]
 ) -> list[Lab]:
-    """Return the labs with kernels in the chosen language. note: called with a sentence on each
-    other one. choice: of --lang; None: it was left out. is_chosen: as of Request. Raises UserError
-    where a named lab is left out, or no lab remains."""
+    """Return the labs with kernels in the chosen language; all labs where the choice names no
+    language. note: called with a sentence on each other one. is_chosen: as of Request. Raises
+    UserError where a named lab would be left out, or no lab remains."""
     having = [lab for lab in labs if choice in lab.languages or choice not in KERNEL_FILES]
     for lab in labs:
         if is_chosen or not having:
@@ -218,8 +218,8 @@ class KernelGradings:
         return [(LOCAL, self.local), *((vm.place.name, vm) for vm in self.vms)]
 
     def keep(self) -> None:
-        """Store records and verdicts, for reports and for a grading that continues. Raises
-        NumalabError."""
+        """Store records, verdicts and explanation. Raises NumalabError where they can't be written.
+        """
         self.local.keep(self.verdict)
         for vm in self.vms:
             vm.keep(tag_machine(vm.verdict(), vm.place.name))
@@ -232,8 +232,8 @@ def grade_kernel(
     places: VirtualPlaces,
     takes_times: bool = True,
 ) -> KernelGradings:
-    """Grade one kernel on this machine and then on virtual machines. An interrupt raises nothing,
-    and is noted in the result. Raises what grade raises, except Interrupted.
+    """Grade one kernel on this machine and then on virtual machines. An Interrupted of a grading is
+    not raised, but noted in the result.
 
     Args:
         grading: the one on this machine.
@@ -262,8 +262,8 @@ def grade_kernel(
 
 
 def _not_read(grading: Grading) -> list[str]:
-    """Return the names of files next to a kernel that are probably meant as kernels, and are not
-    read; of a kernel in a language that the lab does not have, too."""
+    """Return the names of files next to a kernel that are probably meant as kernels, also in a
+    language that the lab does not have, and are not read."""
     lab = grading.lab
     read = {
         shown(choose_file(grading.installation, lab, grading.folder, KERNEL_FILES[language]).name)
@@ -306,9 +306,9 @@ def grade_all(
     places: VirtualPlaces,
     listener: Listener | None = None,
 ) -> Graded:
-    """Grade labs x languages as requested. The caller holds Installation.lock. An interrupt while a
-    kernel is graded raises nothing, and is noted in the result. Raises UserError, NumalabError, and
-    OSError where a program can't be started.
+    """Grade labs x languages as requested, and keep each kernel's results unless request.no_times.
+    The caller holds Installation.lock. An Interrupted of a grading is not raised, but noted in the
+    result, and ends the call. Raises what build_own_programs raises.
 
     places: boots virtual machines. listener: None: results are only returned.
     """
@@ -366,7 +366,7 @@ def grade_all(
 
 def _not_kept(keep: Callable[[], None]) -> str | None:
     """Store something. Returns why it could not be stored, so that the report is shown all the
-    same; None: it was."""
+    same; None where it was."""
     try:
         keep()
     except NumalabError as error:

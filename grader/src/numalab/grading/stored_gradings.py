@@ -1,4 +1,5 @@
-"""Read a stored grading, and judge it again from its records, without building or measuring."""
+"""Stored gradings, and how they are judged again from their records, without building or measuring.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class StoredGrading:
         return is_stopped or self.local.interrupted
 
     def machine_notes(self) -> list[tuple[str, str]]:
-        """Return name and note for each virtual machine: how it differs from the real one."""
+        """Return name and note for each virtual machine: its cores and memory, and how they differ
+        from the real one's."""
         return [(name, _note(machine)) for name, machine in self.machines.items()]
 
 
@@ -75,8 +77,8 @@ def _note(machine: ShownMachine) -> str:
 
 
 def read_grading(path: Path, labs: Mapping[str, Lab], *, is_foreign: bool = False) -> StoredGrading:
-    """Read a stored grading. Raises UserError (there is no record, or this version can't judge it),
-    and OSError, such as where no process can be started to check a text of a foreign one.
+    """Read a stored grading. Raises UserError where there is no record, or this version can't judge
+    it, and OSError, such as where no process can be started to check a text of a foreign one.
 
     Args:
         path: an evidence.json, or the folder that holds one and on_MACHINE/ for each virtual
@@ -142,8 +144,8 @@ def _read(file: Path, is_foreign: bool) -> GradingRecord:
 
 
 def _cleaned(data: Json) -> Json:
-    """Return a record whose values are safe to show; only texts of handed-in files stay as they
-    are, since they are parsed again."""
+    """Return a record whose values are safe to show, but for texts of handed-in files, since they
+    are parsed again."""
     cleaned: Json = visible_json(data)
     for shown_text, handed in zip(cleaned["handed_in"], data["handed_in"], strict=True):
         if "text" in handed:
@@ -152,8 +154,8 @@ def _cleaned(data: Json) -> Json:
 
 
 def _check_texts(record: GradingRecord, file: Path) -> None:
-    """Check that the texts of handed-in files in a foreign record can be parsed within limits.
-    Raises UserError, and OSError, such as where no process can be started to check."""
+    """Raise UserError where the text of a handed-in file in a foreign record can't be parsed within
+    limits."""
     for handed in record.handed_in:
         why = toml.why_not_readable(handed.text)
         if why:
@@ -202,8 +204,8 @@ def judge_again(installation: Installation, stored: StoredGrading, again: str = 
 
 
 def same_node(gradings: list[StoredGrading]) -> Json:
-    """Return the description of the machine that made all gradings, one or more. Raises UserError
-    where several machines made them."""
+    """Return the description of the machine that made the gradings, one or more. Raises UserError
+    where machines of several names made them."""
     names = {stored.record.node.name for stored in gradings}
     if len(names) > 1:
         raise UserError(

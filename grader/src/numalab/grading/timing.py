@@ -1,6 +1,5 @@
-"""Time kernels: rounds of fresh processes, until the judge has decided, or time or rounds are used
-up. A round is a run of kind TIMED_ROUND: a process or an MPI job per role, whose repetitions are
-interleaved unless Effort.is_sequential."""
+"""Times of kernels: rounds of fresh processes, until the judge has decided, or time or rounds are
+used up. A round is a run of kind TIMED_ROUND: a process or an MPI job per role."""
 
 from __future__ import annotations
 
@@ -41,8 +40,8 @@ class _Setup:
 def _setup(
     grading: Grading, timed: Timed, roles: Sequence[str], extra_roles: tuple[str, ...] = ()
 ) -> _Setup | None:
-    """Return how rounds are started; None: a launch has no meaning on this machine. Raises
-    NumalabError, and BadPolicy where that is the lab's own launch.
+    """Return how rounds are started; None where plans_of_roles finds a launch without meaning on
+    this machine.
 
     Args:
         roles: those that are needed. The control runs the solution, or the reference loop (PROBE)
@@ -82,8 +81,9 @@ def _setup(
 
 
 def repeating(effort: Effort, part: str | None, threads: int, share: float = 1.0) -> list[str]:
-    """Return the monitor's options for repetitions in a round. part: None: the lab's only kernel;
-    share: time that is spent on repetitions over the time that starting the processes takes."""
+    """Return the monitor's options for a round: those of common_options, and on repetitions. part:
+    None: the lab's only kernel; share: time that is spent on repetitions over the time that
+    starting the processes takes."""
     return [
         *monitor.common_options(part, threads, effort.size, effort.phase_limit_s),
         "--least-repetitions", str(effort.least_repetitions),
@@ -137,10 +137,9 @@ def _time_round(
 
 
 def take_times(grading: Grading) -> None:
-    """Time all that the lab times, from where an earlier grading of the same program stopped; what
-    that one has decided stands. Where programs can't be built, the record says so. Raises
-    Interrupted, NumalabError, UserError (BadPolicy: the lab's launch has no meaning here) and
-    OSError."""
+    """Time what the lab times, from where an earlier grading of the same program stopped; what that
+    one has decided stands. Where programs can't be built, the record says so. Raises BadPolicy
+    where the lab's launch is timed and has no meaning here."""
     lab = grading.lab
     roles = {
         timed: planner.timing_roles(lab, grading.evidence, timed) for timed in planner.timings(lab)
@@ -180,10 +179,11 @@ def _take_times_of(grading: Grading, timed: Timed, setup: _Setup, roles: Sequenc
     """Take rounds until the judge has decided, time or rounds are used up, or the machine pauses
     again and again.
 
-    After the least number of rounds the control takes part, to find out whether the machine or the
-    kernel keeps times undecided. Extra roles then drop out: the interval of their ratios needs no
-    more rounds, and no more processes run at a time. Their time does not count as spent. Until the
-    least number of rounds, the excess time of a slow submission is accounted for separately.
+    Once there are the least number of rounds, those of earlier gradings included, the control takes
+    part, to find out whether the machine or the kernel keeps times undecided. Extra roles then drop
+    out: the interval of their ratios needs no more rounds, and fewer processes run at a time. Their
+    time does not count as spent. In this call's first rounds, up to the least number, the excess
+    time of a slow submission is accounted for separately.
     """
     effort, lab = grading.effort, grading.lab
     least = effort.min_replicates
@@ -224,7 +224,7 @@ def solution_grading(
     node: Json,
     progress: StepReport,
 ) -> Grading:
-    """Return a grading of the solution, with its files read, for time_solution."""
+    """Return a grading of the solution, with its files read."""
     folder = installation.solution_folder(lab.name)
     grading = Grading(installation, lab, language, SOLUTION, folder, effort, node, progress)
     handed_files.read_files(grading)
@@ -233,9 +233,9 @@ def solution_grading(
 
 def time_solution(grading: Grading, timed: Timed, roles: Sequence[str]) -> Iterator[Evidence]:
     """Yield the evidence after each further round of numalab's own programs, without end; nothing
-    where a launch has no meaning on this machine. grading: of the solution (solution_grading), with
-    its programs built. roles: those that are timed. Raises NumalabError (also where the machine
-    pauses again and again), Interrupted (Ctrl-C), and BadPolicy as take_times."""
+    where a launch has no meaning on this machine. grading: of the solution, with its programs
+    built. roles: those that are timed. Raises NumalabError where the machine pauses again and
+    again."""
     setup = _setup(grading, timed, roles)
     while setup is not None:
         _time_round(grading, timed, setup, roles)

@@ -1,9 +1,8 @@
-"""Continue the timing of an earlier grading of the same program: which of its rounds still count.
+"""Rounds of an earlier grading of the same program that still count.
 
 Grading the same program again must not be another chance: what was decided stands, and what is
-undecided continues. A program is the same if its code is, whatever its comments, and it is timed by
-the same or an equal version of numalab on a machine of the same kind. Records have a fingerprint of
-all that.
+undecided continues. A program is the same if its code is, and it is timed by the same or an equal
+version of numalab on a machine of the same kind. Records have a fingerprint of that.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ def alike(node: Json) -> list[Any]:
 
 def _code(program: Path) -> bytes:
     """Return a program without its symbols, debug information and build id, which depend on the
-    folder of the build; whole where these can't be removed, and "-" where there is no program.
-    Raises OSError."""
+    folder of the build; whole where these can't be removed, and "-" where there is no program."""
     if not program.is_file():
         return b"-"
     options = ["--strip-all", "--remove-section=.note.gnu.build-id"]
@@ -66,7 +64,8 @@ def _code(program: Path) -> bytes:
 
 def _timed_settings(lab: Lab, handed_in: Iterable[HandedText]) -> Iterator[tuple[str, Any]]:
     """Yield name and settings of the files under which programs are timed, the same however they
-    are written. Other files, such as predictions, change no times."""
+    are written; of a launch file that can't be used, its text. Other files, such as predictions,
+    change no times."""
     placed = () if lab.timed_placements is None else (lab.timed_placements.file.name,)
     launched = [lab.launch_of(timed.part).name for timed in planner.timings(lab) if timed.slow]
     for handed in handed_in:
@@ -92,10 +91,9 @@ def fingerprints(
     """Return the fingerprint of a grading's times, and behind it those that it would have with
     versions of numalab that are proved equal (numalab_digests.known_as).
 
-    It changes with anything that makes earlier rounds no longer count: numalab as far as evidence
-    depends on it, how it was built, the program and files that are timed, the sandbox, the effort,
-    the number of threads and the kind of machine. Rules and thresholds by which times are judged
-    are not among it. Raises OSError and NumalabError.
+    It changes with numalab as far as evidence depends on it, how it was built, the program and
+    files that are timed, the sandbox, the effort, the number of threads and the kind of machine.
+    Where placements or launches alone are timed, the submission's program does not count.
 
     submission: the program that is timed, which may be missing. record: the record so far.
     """
@@ -127,10 +125,12 @@ class Earlier:
 
 
 def earlier_times(folders: Iterable[Path], now: Collection[str]) -> Earlier:
-    """Return the rounds of the first record with a fingerprint among `now`; none: there is no such
-    record, or a process in it did not come to its end while it was timed. That may have been the
-    machine's fault, so all times are taken anew. folders: of kept gradings, the newest first; each
-    record has the rounds of those before. now: fingerprints of the present grading."""
+    """Return the rounds of the first record with a fingerprint among `now`; none where there is no
+    such record, or an outcome in its rounds is not "ok". That may have been the machine's fault, so
+    times are then taken anew.
+
+    folders: of kept gradings, the newest first. now: fingerprints of the present grading.
+    """
     for folder in folders:
         for name in (RECORD, OTHER_RECORD):
             with contextlib.suppress(NumalabError):

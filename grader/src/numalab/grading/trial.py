@@ -1,4 +1,4 @@
-"""Grade starting code as if it were handed in, to show whether gradings work here."""
+"""A grading of starting code as if it were handed in, which shows whether gradings work here."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _CRITERION = correct.name  # which most labs' starting code passes
 def grade_on_trial(
     installation: Installation, labs: Sequence[Lab], places: VirtualPlaces, progress: StepReport
 ) -> None:
-    """Grade the starting code of the first simple lab in all languages, without times; nothing is
-    kept. Without such a lab, do nothing. The caller holds Installation.lock. Raises NumalabError
-    (also where the code is not found correct), UserError and OSError."""
+    """Grade the starting code of the first simple lab in its languages, without times; the gradings
+    are not kept. Without such a lab, do nothing. The caller holds Installation.lock. Raises
+    NumalabError where the code is not found correct, and Interrupted."""
     lab = next(filter(_is_simple, labs), None)
     if lab is None:
         return
@@ -57,7 +57,7 @@ def grade_on_trial(
 
 
 def _is_simple(lab: Lab) -> bool:
-    """Tell whether a lab has kernels of one process, no other files, and correct starting code."""
+    """Tell whether a lab calls no MPI, asks for no other files, and has correct starting code."""
     named = {criterion.name: criterion for criterion in lab.criteria}
     return (
         not lab.calls_mpi

@@ -1,7 +1,5 @@
-"""Make an installation for a variant: the lab and its solution, from the seed or a pack, and links
-to what else is needed. So what works on an installation works on variants: builds, gradings,
-virtual machines, audits. What students edit is in a folder of their own, which they hand in.
-"""
+"""Installations for variants: the lab and its solution, from the seed or a pack, and links to what
+else is needed. What students edit is in a folder of their own, which they hand in."""
 
 from __future__ import annotations
 
@@ -47,8 +45,8 @@ def make_variant(
     installation: Installation, lab: str, seed: Seed
 ) -> tuple[Variant, Mapping[str, str], Installation]:
     """Make the variant of a seed. lab: the lab's name. Returns the variant, the files of its lab by
-    path in the lab's folder, and the installation that grades it. Raises NumalabError, and
-    UserError in a student copy."""
+    path in the lab's folder, and the installation that grades it. Raises UserError in a student
+    copy."""
     installation.need_solutions("./numalab variant")
     draws = read_draws(installation.root, lab)
     variant = draw_variant(draws, seed)
@@ -72,14 +70,15 @@ def make_variant(
 def made_installation(
     installation: Installation, name: str, seed: Seed, digest: str, write: Callable[[Path], None]
 ) -> Installation:
-    """Return the installation of a variant; it is made where it is missing. Raises NumalabError.
+    """Return the installation of a variant; it is made where it is missing, and one of the same
+    name and seed with another digest is removed then. Raises NumalabError where it can't be
+    written.
 
     Args:
         name: of the variant.
         digest: of the variant's files or pack. It is part of the folder's name, since a build keeps
             starting code and objects.
-        write: writes the lab and its solution below a root; may raise OSError. Other errors of it
-            pass.
+        write: writes the lab and its solution below a root; may raise OSError.
     """
     parent = installation.build_root / "variants"
     root = parent / f"{name}-{seed.number}-{digest[:12]}"
@@ -122,7 +121,7 @@ def _is_linked_to(root: Path, installation: Installation) -> bool:
 
 
 def _put_in_place(begun: Path, root: Path) -> None:
-    """Rename a folder to `root`, unless another process has made that already. Raises OSError."""
+    """Rename a folder to `root`, unless another process has made that already."""
     try:
         begun.rename(root)
     except OSError:
@@ -138,8 +137,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def the_lab(made: Installation, variant: Variant) -> Lab:
-    """Return the declaration of a variant's lab. made: the variant's installation. Raises
-    NumalabError."""
+    """Return the declaration of a variant's lab. made: the variant's installation."""
     return load_lab(made.lab_folder(variant.name))
 
 
@@ -156,7 +154,7 @@ def ticket_text(lab: str, seed: Seed) -> str:
 
 def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]:
     """Return the lab's name and the seed of the variant in a folder. follow_links: as for
-    files.read_plain_text. Raises UserError."""
+    files.read_plain_text. Raises UserError where there is no ticket, or it can't be read."""
     path = folder / TICKET
     try:
         text = read_plain_text(path, TICKET_BYTES, follow_links=follow_links)
@@ -172,7 +170,7 @@ def read_ticket(folder: Path, *, follow_links: bool = False) -> tuple[str, Seed]
 
 def parse_ticket(text: str, where: str) -> tuple[str, Seed]:
     """Return the lab's name and the seed of a ticket. where: what messages call the ticket. Raises
-    UserError."""
+    UserError for a text that is no ticket."""
     table = parse_table(text, where, UserError, _KEYS)
     return table.text("lab"), seed_of_code(table.text("for"), table.text("code"))
 
@@ -212,7 +210,7 @@ def write_own_files(
 
 def lab_of_named_variant(installation: Installation, name: str) -> str:
     """Return the name of a lab that has variants, which is not checked in a student copy. name: of
-    the lab or of its variant, or the lab's number. Raises UserError and NumalabError."""
+    the lab or of its variant, or the lab's number."""
     lab = lab_of_variant(name)
     if not installation.is_edition:
         return lab_with_variants(installation.root, lab)
@@ -225,8 +223,8 @@ def load_variant(
 ) -> tuple[Installation, Lab]:
     """Return installation and lab of a student's variant; the former is made where it is missing.
     lab: name of the lab that it is a variant of. parent: folder that holds the variant's folder;
-    None: that of the user's own variants. Raises UserError (there is no variant, or its ticket or
-    pack is not valid) and NumalabError."""
+    None: that of the user's own variants. Raises UserError where there is no variant, or its ticket
+    or pack is not valid."""
     folder = (parent or installation.variants_root) / variant_name(lab)
     if not folder.is_dir():
         raise UserError(
@@ -252,14 +250,14 @@ def load_variant(
 
 
 def pack_path(folder: Path) -> Path:
-    """Return the path of a variant's pack, which has what a student copy needs of the variant. It
-    is next to the student's folder, since it is not handed in. folder: the student's."""
+    """Return the path of a variant's pack, which is next to the student's folder, since it is not
+    handed in. folder: the student's."""
     return folder.with_name(f"{folder.name}.pack")
 
 
 def write_pack(tree: Path, path: Path) -> None:
     """Write a variant's pack. tree: folder with labs/ and solutions/ of the variant, as a student
-    copy has them; path: the pack's. Raises OSError."""
+    copy has them; path: the pack's."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as pack:
         for file in sorted(file for file in tree.rglob("*") if file.is_file()):
@@ -267,8 +265,8 @@ def write_pack(tree: Path, path: Path) -> None:
 
 
 def unpack_variant(installation: Installation, name: str, seed: Seed) -> Installation:
-    """Return the installation of a variant, made from its pack. Raises NumalabError, and UserError
-    where the pack is missing, damaged or another variant's."""
+    """Return the installation of a variant, made from its pack. Raises UserError where the pack is
+    missing, damaged or another variant's."""
     path = pack_path(installation.variants_root / name)
     if not path.is_file():
         raise UserError(

@@ -1,5 +1,5 @@
-"""Grade kernels on virtual machines, which show placement and no times, and describe the machines
-that answers are about."""
+"""Gradings of kernels on virtual machines, which show placement and no times, and descriptions of
+the machines that answers are about."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class KernelEndsNode(Exception):
 
 
 def gather_on_vm(grading: Grading, place: VirtualPlace, parts: tuple[str | None, ...]) -> Grading:
-    """Gather evidence on a virtual machine. Returns the grading on that machine. Raises
-    NumalabError (PlaceLost: the machine is gone) and what gather_evidence raises.
+    """Gather evidence on a virtual machine. Returns the grading on that machine. Raises PlaceLost
+    where the machine is gone.
 
     Args:
         grading: the one on this machine, in which the kernel was built and checked.
@@ -81,7 +81,7 @@ def _gather(
 ) -> Grading:
     """Gather evidence on a virtual machine; if it is lost meanwhile, boot it once more. programs:
     those that it has to be able to run. Raises KernelEndsNode where it ended both times while the
-    student's kernel ran, PlaceLost where it was lost twice otherwise, and as gather_on_vm."""
+    submission's program ran, and PlaceLost where it was lost twice otherwise."""
     is_by_kernel = True
     for is_last in (False, True):
         try:
@@ -103,13 +103,12 @@ def grade_on_vms(
     grading: Grading, machines: Sequence[Machine], places: VirtualPlaces
 ) -> tuple[Verdict, list[Grading]]:
     """Grade a kernel on virtual machines, once it was graded on this machine. Returns the verdict
-    over all machines, and the gradings on virtual machines. Raises Interrupted with both, as far
-    as they came, as its arguments, NumalabError (they can't be judged) and OSError.
+    over all machines, and the gradings on virtual machines. Raises Interrupted with both, as far as
+    they came, as its arguments.
 
     Args:
         grading: the one on this machine; its record notes which machines could not be graded on.
-        machines: on which it is graded; empty: those of the lab, for criteria that are graded on
-            all of them, and the first of them also for criteria that this machine can't show.
+        machines: on which it is graded; empty: those of the lab, as vm_requests plans them.
     """
     installation, lab, local = grading.installation, grading.lab, grading.evidence
     by_name = {machine.name: machine for machine in machines}
@@ -154,8 +153,9 @@ def _combine_all(
 
 
 def left_out(lab: Lab, names: Sequence[str]) -> str | None:
-    """Return sentences on machines of the lab that were left out although each of them counts;
-    None: there are none. names: of the machines that the user chose; empty: all of the lab's."""
+    """Return sentences on machines of the lab that were left out although a criterion counts on
+    each of them; None where there are none. names: of the machines that the user chose; empty: all
+    of the lab's."""
     missing = [name for name in lab.machines if name not in names]
     if not names or not missing or not any(c.on_machines for c in lab.criteria):
         return None
@@ -173,7 +173,7 @@ LOCAL_ONLY = "the machine is booted as a virtual node, and --here-only asks for 
 
 def observe_seeded_node(grading: Grading) -> None:
     """Record the description of the machine that a lab's answers are about, or why there is none,
-    where a usable file with answers was handed in. Raises Interrupted and KeyboardInterrupt."""
+    where a usable file with answers was handed in. On a virtual machine, do nothing."""
     machines = {goal: of.machine for goal, of in answer_files().items() if of.machine is not None}
     file = next((file for file in grading.lab.files if file.goal in machines), None)
     if file is None or grading.machine is not None:

@@ -1,5 +1,5 @@
-"""Build numalab's programs and a student's kernel. A kernel that can't be built is a result, with a
-sentence and mostly the compiler's messages; any other failure raises an error."""
+"""Builds of numalab's programs and of a student's kernel. A kernel that can't be built is a result
+(evidence.format.Build), with a sentence for the student."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class BuildTooLong(NumalabError):
 def _run(
     command: Sequence[str], cwd: Path, sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command of a build; its process group ends with it. sandbox: of compilers; None: none.
-    Raises OSError and NumalabError, of which BuildTooLong may be the kernel's fault."""
+    """Run a command of a build within _BUILD_LIMITS, in English and with builder_environment(); its
+    process group is killed once it ends. sandbox: of compilers; None: none."""
     if shutil.which(command[0]) is None:
         raise NumalabError(f"{command[0]} is missing; run ./numalab setup")
     # Messages in English, so that they can be searched, and no PWD, from which CMake would take
@@ -77,9 +77,9 @@ def _run(
 
 
 def configure(installation: Installation, *definitions: str) -> None:
-    """Configure the build folder unless that is done. definitions: NAME=VALUE, for CMake's cache.
-    Raises UserError (nothing can be built there), NumalabError (such as where CMake failed) and
-    OSError (such as where CMake can't be started)."""
+    """Configure the build folder unless it has a build.ninja of this installation. definitions:
+    NAME=VALUE, for CMake's cache. Raises UserError where nothing can be built there, and
+    NumalabError where CMake fails."""
     drop_foreign_build(installation)
     if (installation.build / "build.ninja").is_file():
         return
@@ -102,8 +102,8 @@ def _tail(output: str) -> str:
 def _ninja(
     installation: Installation, targets: Sequence[str], sandbox: Sandbox | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Build targets, and return how that went. Raises what configure raises, BuildTooLong, and
-    NumalabError where it failed and a folder is full, which compilers may not report."""
+    """Build targets after configuring, and return how that went. Raises NumalabError where it
+    failed and a folder is full, which compilers may not report."""
     configure(installation)
     done = _run(
         ["ninja", "-C", str(installation.build), "-k", "0", *targets], installation.root, sandbox
@@ -134,8 +134,8 @@ _NINJA_NOISE = (
 
 
 def _failure(output: str) -> str:
-    """Return what compilers, or commands in their place, printed in a failed build, and what Ninja
-    did where it gave up itself."""
+    """Return what compilers printed in a failed build, and Ninja's own messages but for
+    _NINJA_NOISE; the output's end where there are none of these."""
     printed = compiler_output(output, {})
     lines = visible_lines(output).split("\n")
     own = [
@@ -145,9 +145,8 @@ def _failure(output: str) -> str:
 
 
 def build_facts(installation: Installation) -> Json:
-    """Return the content of build.json: compilers, OpenMP runtime and MPI library. Configures first
-    if need be. Raises what configure raises, and NumalabError where the file is missing or damaged.
-    """
+    """Return the content of build.json, such as compilers and MPI library. Configures first if need
+    be. Raises what configure raises, and NumalabError where the file is missing or damaged."""
     configure(installation)
     try:
         facts: Json = json.loads((installation.build / "build.json").read_text(encoding="utf-8"))
@@ -159,14 +158,14 @@ def build_facts(installation: Installation) -> Json:
 
 
 def mpi_library(installation: Installation) -> str:
-    """Return the MPI library that numalab is configured with; empty: none. Raises what build_facts
-    raises."""
+    """Return the MPI library that numalab is configured with; empty where there is none. Raises
+    what build_facts raises."""
     return str(build_facts(installation).get("mpi", ""))
 
 
 def build_explorations(installation: Installation, targets: Sequence[str]) -> None:
-    """Build the programs that ./numalab explore runs. Raises what build_targets raises; where the
-    compiler of this build is gone, NumalabError with a remedy."""
+    """Build describe_node and the targets. Raises what build_targets raises; where the C compiler
+    of this build is gone, NumalabError with a remedy."""
     configure(installation)
     cache = (installation.build / "CMakeCache.txt").read_text(encoding="utf-8")
     compiler = re.search(r"^CMAKE_C_COMPILER:\w+=(.+)$", cache, re.MULTILINE)
@@ -180,9 +179,9 @@ def build_explorations(installation: Installation, targets: Sequence[str]) -> No
 
 
 def stage(source: Path, staged: Path, *, follow_links: bool = True) -> bool:
-    """Copy a file to where the build expects it, if it differs. Returns False where there is no
-    such file, and raises NotPlain where it can't be read; in both cases an earlier copy is removed.
-    Raises NumalabError where it can't be written."""
+    """Copy a file to `staged`, if it differs. Returns False where there is no such file, and raises
+    NotPlain where it is not read as a plain file; in both cases an earlier copy is removed. Raises
+    NumalabError where the copy can't be written."""
     try:
         content = read_plain(source, FILE_BYTES, follow_links=follow_links)
     except (FileNotFoundError, NotPlain) as error:
@@ -220,7 +219,7 @@ _ANY_BUFFER = re.compile(
 
 
 def _drop_repeats(lines: Sequence[str]) -> list[str]:
-    """Remove messages that repeat another one word for word, and those on MPI's buffers."""
+    """Remove messages that repeat an earlier one word for word, and those on MPI's buffers."""
     parts: list[list[str]] = [[]]
     for line in lines:
         if _SAYS.match(line):
@@ -231,8 +230,9 @@ def _drop_repeats(lines: Sequence[str]) -> list[str]:
 
 
 def compiler_output(output: str, rename: dict[str, str]) -> str:
-    """Return the messages of compiler and linker, cut to MAX_OUTPUT_LINES and safe to show, without
-    Ninja's lines and command lines. rename: by paths of the build, names that replace them."""
+    """Return the messages of compiler and linker, safe to show and cut to MAX_OUTPUT_LINES and a
+    line on the rest, without Ninja's lines and command lines. rename: by paths of the build, names
+    that replace them."""
     kept: list[str] = []
     lines = iter(visible_lines(output).split("\n"))
     for line in lines:
@@ -311,8 +311,8 @@ def _link_failure(
 
 
 def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Build | None:
-    """Return the failure of a kernel that defines or uses names that it must not; None: it has none
-    of those. isolated: the object with its names made local, which may be missing; file: the
+    """Return the failure of a kernel that defines or uses names that it must not; None where it
+    does not. isolated: the object with its names made local, which may be missing; file: the
     kernel's name, for messages."""
     symbols = read_symbols(object_file)
     if "main" in symbols.defined:
@@ -327,7 +327,7 @@ def names_trouble(object_file: Path, isolated: Path, lab: Lab, file: str) -> Bui
 
 def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> None:
     """Remove what was compiled in another kind of sandbox, or in none, where includes may find
-    other files, so that the kernel is compiled anew."""
+    other files, so that the kernel is compiled anew. The kind is kept next to `staged`."""
     mark = staged.with_name(staged.name + ".level")
     level = level_of(sandbox)
     if not mark.is_file() or mark.read_text(encoding="utf-8") != level:
@@ -336,8 +336,8 @@ def _forget_other_level(staged: Path, worker: Path, sandbox: Sandbox | None) -> 
 
 
 def _explain_oddity(failed: Build, staged: Path) -> Build:
-    """Return a failed build with a sentence on what its file is, where it is no program text or has
-    something in it that none has. Where it is none at all, the compiler's messages are dropped."""
+    """Return a failed build with a sentence on what its file is, where kind_of_text finds
+    something. Of a file that is no text, message and compiler's output are dropped."""
     kind = kind_of_text(staged.read_bytes())
     if kind is None:
         return failed
@@ -348,7 +348,7 @@ def _explain_oddity(failed: Build, staged: Path) -> Build:
 
 def _forget_built(worker: Path) -> None:
     """Remove what a kernel was compiled to. Ninja compares times only, and a new kernel may be no
-    newer than the last object: the clock was set back, or both have the same time."""
+    newer than the last object."""
     objects = worker.parent.glob(f"CMakeFiles/{worker.name}-kernel.dir/**/*.o")
     for path in (*objects, *worker.parent.glob(f"{worker.name}*")):
         if path.is_file():
@@ -363,10 +363,10 @@ def starting_code_failure(
     targets: Sequence[str],
     sandbox: Sandbox | None,
 ) -> str | None:
-    """Build the starting code in place of a kernel that can't be built, by the same steps. Returns
-    the messages where that fails, too; None: the kernel is at fault. The kernel is put back.
-    programs: what the targets make, which is removed before and after. Raises what configure and
-    stage raise, and NumalabError where a folder is full."""
+    """Build targets with the starting code in place of a kernel. Returns the messages where that
+    fails, too; None where it is built. The kernel is put back. programs: what the targets make,
+    which is removed before and after. Raises what configure and stage raise, and NumalabError where
+    it fails and a folder is full."""
     file = KERNEL_FILES[language]
     staged = installation.staged_folder(lab.name) / file
     kernel = staged.read_bytes()
@@ -391,8 +391,8 @@ def _check_with_starting_code(
     targets: Sequence[str],
     sandbox: Sandbox | None,
 ) -> None:
-    """Raise NumalabError where starting code can't be built either: then the kernel isn't at
-    fault."""
+    """Raise NumalabError where starting code can't be built either: then the kernel isn't at fault.
+    """
     worker = installation.worker(lab.name, language, "submission")
     failure = starting_code_failure(installation, lab, language, [worker], targets, sandbox)
     if failure is not None:
@@ -412,7 +412,7 @@ def build_kernel(
     source: Path | None = None,
 ) -> Build:
     """Build the worker of a kernel. Returns how it went, with messages for the student. Raises
-    NumalabError (a failure that is not the kernel's fault), and what configure raises.
+    NumalabError where starting code can't be built either, and what configure raises.
 
     Args:
         folder: of the kernel.

@@ -1,5 +1,5 @@
-"""Check that a build folder is this installation's, and that one can be made there, and choose
-compilers.
+"""Checks that a build folder is this installation's, and that builds can be made there, and the
+choice of compilers.
 
 CMake writes absolute paths into a build. Where numalab was copied together with its build, these
 are still the original's, whose kernels would be compiled and graded; where it was moved, they lead
@@ -46,8 +46,11 @@ def _is_same(name: str | None, folder: Path) -> bool:
 
 def drop_foreign_build(installation: Installation) -> None:
     """Remove a build that was made from another folder, for another build folder, or later than
-    now, and print a line; other folders in it, such as results, stay. The caller configures anew.
-    Raises UserError (the folder is another project's) and NumalabError (a file can't be removed).
+    now, and print a line.
+
+    Files in the build folder are removed, but for _LOCK, and of its folders those of _BUILT. Raises
+    UserError where the folder is another project's, and NumalabError where something can't be
+    removed.
     """
     try:
         cache = os.fsdecode(
@@ -88,8 +91,8 @@ def drop_foreign_build(installation: Installation) -> None:
 
 
 def _is_from_the_future(build: Path) -> bool:
-    """Tell whether Ninja last ended later than now, as after the clock was set back: a source that
-    is changed now would be older than what was built from it."""
+    """Tell whether Ninja's log is dated later than now, as after the clock was set back: a source
+    that is changed now would be older than what was built from it."""
     try:
         ended_s = (build / ".ninja_log").stat().st_mtime
         if ended_s <= time.time():
@@ -102,8 +105,8 @@ def _is_from_the_future(build: Path) -> bool:
 
 
 def check_build_folder(installation: Installation) -> None:
-    """Make the build folder, and check that CMake can build in it and programs can be run there.
-    Raises UserError (they can't, or it can't be made)."""
+    """Make the build folder, and check that programs can be run there and that CMake can use its
+    path and the root's. Raises UserError where one of that fails."""
     for folder, remedy in (
         (installation.root, "move numalab"),
         (installation.build, OTHER_FOLDER_REMEDY),
@@ -155,7 +158,8 @@ _VERSION_LIMIT_S = 20
 
 
 def says_version(compiler: str) -> str:
-    """Return what a compiler prints for --version; empty: it can't be run, or takes too long."""
+    """Return what a compiler prints for --version; empty where it can't be run, or takes too long.
+    """
     environment = shell_variables.builder_environment()
     return starting.version_text(compiler, environment, _VERSION_LIMIT_S)
 
@@ -169,9 +173,9 @@ def chosen_compilers(preset: str, environment: Mapping[str, str]) -> list[str]:
     """Return options for CMake that override the preset's compilers.
 
     CC and FC count by what they print for --version: FC if that is gfortran's; CC if it is of
-    another of GNU's compilers, or for llvm and fuzz if it has "clang". Others, such as icx and ifx
-    that a module has set, are ignored. Without such a CC, llvm and fuzz get the first of _CLANGS
-    that is installed. environment: has CC and FC.
+    another of GNU's compilers, or for a preset of _LLVM_PRESETS if it has "clang". Others, such as
+    icx and ifx that a module has set, are ignored. Without such a CC, those presets get the first
+    of _CLANGS that is installed. environment: has CC and FC, if they are set.
     """
     c_compiler, fortran = environment.get("CC", ""), environment.get("FC", "")
     chosen = []

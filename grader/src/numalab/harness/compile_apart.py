@@ -1,11 +1,11 @@
-"""Run a compiler on a student's kernel in a sandbox. common/cmake/compile_apart calls this
-program, and sandbox.py says how the sandbox is made.
+"""Runs of a compiler on a student's kernel in a sandbox; a program that common/cmake/compile_apart
+calls.
 
-A compiler runs nothing of a kernel, but it reads what the kernel names (#include, .incbin), and
-can be made to take any time and memory. So it sees the toolchain, numalab's headers, the files on
-its command line and a few variables of the environment, and no more. It writes to empty folders,
-from which only the files that its command names, and Fortran's modules, are taken. Only Python's
-own library is imported, since this program starts for each step of a build.
+A compiler reads what the kernel names (#include, .incbin), and can be made to take any time and
+memory. It sees the toolchain, the files on its command line, headers below the folders of -I, and a
+few variables of the environment. It writes to empty folders, from which the files that its command
+names, and Fortran's modules, are taken. Only Python's own library is imported, since this program
+starts for each step of a build.
 """
 
 from __future__ import annotations
@@ -77,16 +77,16 @@ def _is_below(path: Path, roots: Sequence[str]) -> bool:
 
 
 def _is_visible(path: Path, roots: Sequence[str], hidden: Sequence[str]) -> bool:
-    """Tell whether a path is in the sandbox anyway: below a root, and not below a hidden folder,
-    not even by a link."""
+    """Tell whether a path is below a root, and not below a hidden folder, not even by a link."""
     if not _is_below(path, roots):
         return False
     return not _is_below(path, hidden) and not _is_below(path.resolve(), hidden)
 
 
 def bound_files(step: CompilerStep, roots: Sequence[str], hidden: Sequence[str] = ()) -> list[Path]:
-    """Return the files to add to the sandbox: those of the command line, and the headers below its
-    folders, as far as the sandbox does not have them anyway. roots, hidden: as of Apart."""
+    """Return the files to add to the sandbox: those of the command line, and the headers (*.h)
+    below its folders, as far as the sandbox does not have them anyway. roots, hidden: as of Apart.
+    """
     found = [path for path in step.files if not _is_visible(path, roots, hidden)]
     for folder in step.headers:
         if not _is_visible(folder, roots, hidden) and folder.is_dir():
@@ -118,7 +118,7 @@ def _limit() -> None:
 
 def take(private: Path, destination: Path) -> None:
     """Copy a file out of the sandbox, with its mode; do nothing where it can't be opened or is no
-    regular file. Raises OSError where it can't be copied."""
+    regular file."""
     try:
         file = os.open(private, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -147,7 +147,7 @@ def _print_messages(path: Path, stream: int) -> None:
 
 @dataclass(frozen=True)
 class Apart:
-    """The sandbox of a compiler, as Sandbox.compiler_environment describes it."""
+    """The sandbox of a compiler."""
 
     words: Sequence[str]  # bubblewrap and its options
     environment: Mapping[str, str]  # all variables that bubblewrap and the compiler get
@@ -157,7 +157,7 @@ class Apart:
 
 def run(apart: Apart, command: Sequence[str], cwd: Path) -> int:
     """Run a compiler, print its messages, and take its outputs where it succeeds. Returns its exit
-    code, 1 where it was ended for taking too long."""
+    code, negative for a signal; 1 where it was ended after WALL_LIMIT_S."""
     roots, hidden = apart.roots, apart.hidden
     step = read_step(command[1:], cwd)
     with (

@@ -1,7 +1,7 @@
-"""Compare a Fortran kernel's bind(c) interface with the lab's contract header.
+"""Comparison of a Fortran kernel's bind(c) interface with the lab's contract header.
 
-A C kernel is built with the header included, so its compiler compares the two. For Fortran,
-gfortran prints the C prototypes of what it has read, which are compared here.
+gfortran prints the C prototypes of what it has read, which are compared here. A C kernel's compiler
+compares the two itself.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _gfortran(
 
 def _prototype_lines(printed: str, functions: Sequence[str]) -> str:
     """Return lines of gfortran's prototypes that may declare one of the functions, at most
-    _MOST_PROTOTYPES. Other names are the kernel's own, of any length and with any characters."""
+    _MOST_PROTOTYPES, each of at most _LONGEST_PROTOTYPE characters."""
     lines = (line for line in printed.splitlines() if len(line) <= _LONGEST_PROTOTYPE)
     return "\n".join(
         [line for line in lines if any(name in line for name in functions)][:_MOST_PROTOTYPES]
@@ -136,16 +136,15 @@ def _declarations(dump: str, function: str) -> Iterator[tuple[str, str]]:
 
 
 def _assumed_shape(dump: str, function: str) -> str | None:
-    """Return the name of an argument of a function that is declared with (:); None: there is none.
-    dump: as for _declarations."""
+    """Return the name of the first argument of a function that is declared with (:); None where
+    there is none. dump: as for _declarations."""
     lines = _declarations(dump, function)
     return next((symbol for symbol, text in lines if "AS_ASSUMED_SHAPE" in text), None)
 
 
 def _pointers(dump: str, function: str) -> dict[str, bool]:
-    """Return for each type(c_ptr) and type(c_funptr) argument of a function, by its name, whether
-    it has the attribute `value`, which gfortran's prototypes don't show. dump: as for
-    _declarations."""
+    """Return for type(c_ptr) and type(c_funptr) arguments of a function, by name, whether they have
+    the attribute `value`, which gfortran's prototypes don't show. dump: as for _declarations."""
     pointer = None
     found = {}
     for symbol, text in _declarations(dump, function):
@@ -163,8 +162,8 @@ def _pointer_complaint(
     function: str, ours: Sequence[Argument], pointers: dict[str, bool], theirs: Sequence[Argument]
 ) -> str | None:
     """Return a sentence on the first type(c_ptr) that has or lacks `value` against the contract;
-    None: there is none. With `value` it is a pointer, without it a pointer to one. ours: arguments
-    of the contract; theirs: of the kernel, as many; pointers: what _pointers returns."""
+    None where there is none. With `value` it is a pointer, without it a pointer to one. ours:
+    arguments of the contract; theirs: of the kernel, as many; pointers: what _pointers returns."""
     for our, their in zip(ours, theirs, strict=True):
         is_value = pointers.get(their.name.lower())
         if our.type == "void" and our.stars == 1 and is_value is False:
@@ -183,9 +182,9 @@ def _pointer_complaint(
 def interface_complaint(
     source: Path, contract: Path, lab: Lab, sandbox: Sandbox | None = None
 ) -> str | None:
-    """Return a sentence on a mismatch between a Fortran kernel's arguments and the contract; None:
-    none is found, as where gfortran gave no prototypes. source: the kernel; contract: the lab's
-    header; sandbox: of gfortran. Raises OSError where either file can't be read."""
+    """Return a sentence on a mismatch between a Fortran kernel's arguments and the contract; None
+    where none is found, as where gfortran gave no prototypes. source: the kernel; contract: the
+    lab's header; sandbox: of gfortran."""
     content = source.read_bytes()
 
     def dump(option: str) -> str:

@@ -1,4 +1,4 @@
-"""Recognise common mistakes in a kernel's text and folder that compilers don't explain."""
+"""Recognition of common mistakes in a kernel's text and folder that compilers don't explain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ _MISSPELT = re.compile(
 
 def misspelt_directives(source: str, language: str) -> list[str]:
     """Return sentences, without full stops, on lines of Fortran that are probably meant as OpenMP's
-    and are none; empty for C, where the compiler warns. At most MAX_OUTPUT_LINES are listed."""
+    and are none; empty for C. At most MAX_OUTPUT_LINES are listed, and then a line on how many more
+    there are."""
     if language != "fortran":
         return []
     sentinel = "an OpenMP line begins with !$omp"
@@ -64,8 +65,9 @@ def _lines(source: str) -> Iterator[tuple[int, str]]:
 
 
 def misnamed_kernels(folder: Path, language: str, programs: Sequence[str] = ()) -> list[str]:
-    """Return the names, safe to show, of files that are probably meant as a kernel in a language
-    but have another name, so that they are not read. programs: names of the lab's own sources."""
+    """Return the names, sorted and safe to show, of files that are probably meant as a kernel in a
+    language but have another name. programs: names of the lab's own sources. Empty where the folder
+    can't be read."""
     try:
         files = list(folder.iterdir())
     except OSError:

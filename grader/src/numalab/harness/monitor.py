@@ -1,4 +1,4 @@
-"""Run the monitor, which runs the workers, and read its records."""
+"""Runs of the monitor, which runs the workers, and their records."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Place(Protocol):
         """Return the monitor's options by which workers are isolated there."""
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end. Raises Interrupted (Ctrl-C), and NumalabError where it can't be
-        run, or elsewhere takes too long."""
+        """Run a program to its end. Raises Interrupted for Ctrl-C, and NumalabError where it can't
+        be run."""
 
 
 class ThisMachine:
@@ -76,8 +76,8 @@ class ThisMachine:
     monitor_options = ()
 
     def execute(self, command: Sequence[str], environment: Mapping[str, str]) -> Finished:
-        """Run a program to its end. Raises Interrupted (Ctrl-C, once the program has ended its own
-        processes, or was killed) and NumalabError (it can't be run)."""
+        """Run a program to its end, without input. Raises Interrupted for Ctrl-C, once the program
+        has ended or was killed, and NumalabError where it can't be run."""
         process = None
         try:
             with _signals_held():
@@ -99,8 +99,8 @@ THIS_MACHINE = ThisMachine()
 
 
 def describe_node(installation: Installation, place: Place = THIS_MACHINE) -> Json:
-    """Return the description of a machine: its topology, and which evidence it allows. Raises
-    NumalabError, and what Place.execute raises."""
+    """Return the description of a machine by the program describe_node, on THIS_MACHINE with the
+    limits in force. Raises NumalabError, and what Place.execute raises."""
     done = place.execute([str(installation.describe_node)], shell_variables.observer_environment())
     if done.code != 0:
         ended = f"by signal {-done.code}" if done.code < 0 else f"with exit code {done.code}"
@@ -121,14 +121,14 @@ def worker_environment(
 ) -> dict[str, str]:
     """Return the environment of workers.
 
-    Nothing that steers OpenMP is inherited. Unless is_of_file, waiting threads sleep, so that CPU
-    time is work, and a thread at a barrier can be recognised.
+    It has the observers' variables, which lack OpenMP's, and the lab's. Unless is_of_file, waiting
+    threads sleep, so that CPU time is work, and a thread at a barrier can be recognised.
 
     Args:
         threads: number of threads of a worker.
-        placement: variables of a placement file, in place of the lab's; None: the lab's.
-        is_of_file: placement or launch files are timed, with numalab's program. Waiting threads
-            then do what they do by default, so that a file costs what it costs a user.
+        placement: variables in place of the lab's; None: the lab's.
+        is_of_file: placement or launch files are timed. Waiting threads then do what they do by
+            default, so that a file costs what it costs a user.
     """
     environment = shell_variables.observer_environment()
     environment |= lab.environment if placement is None else placement
@@ -141,7 +141,7 @@ def worker_environment(
 
 
 def recorded_environment(environment: dict[str, str]) -> dict[str, str]:
-    """Return the variables of an environment that records have: those of OpenMP runtimes."""
+    """Return the variables of OpenMP runtimes in an environment, sorted by name."""
     return {
         key: value
         for key, value in sorted(environment.items())
@@ -163,15 +163,15 @@ class MonitorRun:
 
 
 class NoRecord(NumalabError):
-    """The monitor ended without a usable record, which a kernel outside a sandbox can cause."""
+    """The monitor ended without a usable record."""
 
 
 def run_monitor(
     installation: Installation, lab: Lab, request: MonitorRun, place: Place = THIS_MACHINE
 ) -> AnyRunRecord:
-    """Make one run of the monitor, and return its record. Raises NoRecord (the monitor gave no
-    usable record), NumalabError (programs ended for lack of room for their files), Interrupted
-    (Ctrl-C, once the monitor has ended its workers) and what Place.execute raises."""
+    """Make one run of the monitor, and return its record. Raises NoRecord where the monitor gives
+    no usable record, NumalabError where room for programs' files is short, Interrupted where the
+    record says that the run was cancelled, and what Place.execute raises."""
     confined = ["taskset", "-c", ",".join(map(str, request.pus))] if request.pus else []
     command = [*confined, str(installation.monitor(lab.name)), request.run]
     command += [*place.monitor_options, *request.options]
@@ -213,10 +213,12 @@ def run_monitor(
 
 
 def check_room(request: MonitorRun, place: Place, shared_bytes: int = MIB) -> None:
-    """Raise NumalabError where /dev/shm lacks shared_bytes, or the folder of temporary files the
-    room of temporary_place(). Libraries map files there into memory, and a program that uses a page
-    without room ends by SIGBUS. A sandbox and a virtual machine have folders of their own, which
-    are not checked."""
+    """Raise NumalabError where /dev/shm lacks shared_bytes, or the folder of temporary files is
+    short of room.
+
+    Libraries map files there into memory, and a program that uses a page without room ends by
+    SIGBUS. A sandbox and a virtual machine have folders of their own, which are not checked.
+    """
     is_checked = place is THIS_MACHINE and request.sandbox is None
     short = shortage(shared_memory_place(shared_bytes)) if is_checked else ""
     if short:
@@ -228,7 +230,7 @@ _RACE_EXIT_CODE = 66  # by common/worker/race_options.c
 
 def _race_of(outcome: Outcome, request: MonitorRun) -> RaceReport | None:
     """Return the kernel's lines of the two accesses in ThreadSanitizer's report, as far as they are
-    known; None: the run did not end with a report."""
+    known; None where the run did not end with a report."""
     printed = outcome.printed or ""
     if outcome.exit_code != _RACE_EXIT_CODE or "data race" not in printed:
         return None
@@ -246,8 +248,7 @@ _ADVICE = re.compile(r"Warning: please export TSAN_OPTIONS=[^\n]*\n?")
 
 
 def _forget_archers_advice(outcome: Outcome) -> None:
-    """Remove from a worker's output Archer's advice to set an option in the environment, which the
-    program has built in."""
+    """Remove from a worker's output Archer's advice to set an option in the environment."""
     if outcome.printed is not None:
         printed = _ADVICE.sub("", outcome.printed)
         outcome.printed_bytes -= len(outcome.printed) - len(printed)
@@ -256,9 +257,10 @@ def _forget_archers_advice(outcome: Outcome) -> None:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Delay the signals of _ENDING that have handlers to the end of a block. One that arrives while
-    a process is being started would leave it running without a parent. A signal mask would not do,
-    since the process would inherit it."""
+    """Delay the signals of _ENDING that have handlers to the end of a block, in the main thread; of
+    several only the first is raised then. One that arrives while a process is being started would
+    leave it running without a parent. A signal mask would not do, since the process would inherit
+    it."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
@@ -284,7 +286,8 @@ _END_CHECK_S = 1.0
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask a program to end its processes and itself, and kill it where it takes too long."""
+    """Ask a program to end (SIGTERM), and kill it where that takes longer than _END_CHECKS times
+    _END_CHECK_S."""
     old = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.terminate()
@@ -302,9 +305,9 @@ _MOST_FRAMES = 64
 
 
 def _kernel_line(frames: Sequence[int], request: MonitorRun) -> str | None:
-    """Return the innermost frame that is in a kernel, as file:line; None: there is none, its line
-    is not known, or the run's options do not name exactly one program. frames: offsets into that
-    program, the innermost first."""
+    """Return the innermost frame that is in a kernel, as file:line; None where there is none, its
+    line is not known, or the run's options do not name exactly one program. frames: offsets into
+    that program, the innermost first; _MOST_FRAMES are tried."""
     programs = [option.split("=", 1)[1] for option in request.options if "=/" in option]
     tool = shutil.which("addr2line")
     if not frames or not tool or len(programs) != 1:
@@ -324,7 +327,7 @@ def worker_option(role: str, program: Path) -> list[str]:
 
 
 def is_of_submission(request: MonitorRun) -> bool:
-    """Tell whether a run has the graded kernel, or numalab's under a graded file."""
+    """Tell whether a run has a worker in the submission's role."""
     return any(
         word == "--worker" and of.startswith(f"{SUBMISSION}=")
         for word, of in pairwise(request.options)
@@ -332,8 +335,8 @@ def is_of_submission(request: MonitorRun) -> bool:
 
 
 def replace_submission(request: MonitorRun, role: str, program: Path) -> MonitorRun:
-    """Return the same run with a program of numalab's, under its own role, in place of the
-    submission's, and without facts for a record and sandbox of tools."""
+    """Return a run with a program in place of the submission's, under `role`, and without facts for
+    a record and sandbox of tools."""
     of_submission = f"{SUBMISSION}="
     options = [
         f"{role}={program}" if before == "--worker" and word.startswith(of_submission) else word
@@ -357,7 +360,7 @@ def launch_options(role: str, plan: RankPlan) -> list[str]:
 
 
 def common_options(part: str | None, threads: int, size: str, limit_s: float) -> list[str]:
-    """Return options that most runs have. part: None: the lab's only kernel; size: of arrays;
+    """Return options on part, threads, size of arrays and time. part: None: the lab's only kernel;
     limit_s: seconds that each phase may take."""
     return [
         *(["--part", part] if part else []),

@@ -1,15 +1,14 @@
-"""Add to a kernel's assembler text calls before accesses to memory that its compiler did not
-instrument, and list those that can't be followed. common/cmake/note_accesses calls this program.
+"""Rewriting of a kernel's assembler text, with calls before accesses to memory that its compiler
+did not instrument; a program that common/cmake/note_accesses calls. x86-64 only.
 
 ThreadSanitizer's pass works before the compiler expands copies, intrinsics and array assignments
-into moves, so it instruments only a part of the accesses. The assembler text has all of them,
-whatever the compiler and the language. What each instruction accesses is read from the
-disassembler, which knows all instructions. Whether it is instrumented is read from the text: there
-is a call with the same address in the same block. Reads of the compiler's constants are left out,
-and accesses at a small constant distance from the stack or frame pointer: spilled registers and
-locals, which the compiler instruments where other threads may reach them.
+into moves, so it instruments only a part of the accesses. What an instruction accesses is read from
+the disassembler. Whether it is instrumented is read from the text: there is a call with the same
+address in the same block. Reads of the compiler's constants are left out, and accesses at a small
+constant distance from the stack or frame pointer: spilled registers and locals, which the compiler
+instruments where other threads may reach them. Accesses that can't be followed are listed.
 
-Only Python's own library is used: it starts for each kernel. x86-64 only.
+Only Python's own library is used: the program starts for each kernel.
 """
 
 from __future__ import annotations
@@ -118,9 +117,8 @@ _INSTRUCTION = re.compile(r" *([0-9a-f]+):\t(.+)")
 
 
 def read_dump(dump: str) -> dict[int, list[str]]:
-    """Return the instructions that follow each label of the text, by the label's line number; -1:
-    those before the first label of a section. dump: what objdump -t -d prints of the text with
-    labels."""
+    """Return the instructions that follow labels of the text, by the label's line number; -1: those
+    before the first label of a section. dump: what objdump -t -d prints of the text with labels."""
     places = {}
     for match in _SYMBOL.finditer(dump):
         places[match[2], int(match[1], 16)] = int(match[3])
@@ -215,7 +213,7 @@ class Values:
         self._known: dict[str, Address] = {}
 
     def forget(self, kept: frozenset[str] = frozenset()) -> None:
-        """Make all values unknown, except those of the registers `kept`."""
+        """Make values unknown, except those of the registers `kept`."""
         self._known = {name: value for name, value in self._known.items() if name in kept}
 
     def fresh(self) -> Address:
@@ -231,7 +229,7 @@ class Values:
         self._known[_WORDS.get(register, register)] = value
 
     def address(self, operand: str) -> Address | None:
-        """Return the address of a memory operand; None: it can't be parsed."""
+        """Return the address of a memory operand; None where it can't be parsed."""
         match = _MEMORY.match(operand.strip())
         if match is None or not _DISPLACEMENTS.fullmatch(match[2].strip()):
             return None
@@ -247,7 +245,8 @@ class Values:
         return found
 
     def follow(self, name: str, operands: list[str]) -> None:
-        """Update the registers that an instruction other than a call changes."""
+        """Update the registers that an instruction other than a call changes. One that is not of
+        _PLAIN, or is of _IMPLICIT, makes all values unknown."""
         last = operands[-1] if operands else ""
         target = _REGISTER.fullmatch(last)
         value = None
@@ -278,7 +277,7 @@ def _operands(text: str | None) -> list[str]:
 
 
 def _memory_operand(operands: list[str]) -> str | None:
-    """Return the only operand that names memory; None: there is none, or more than one."""
+    """Return the only operand that names memory; None where there is none, or more than one."""
     plain = (re.sub(r"\{[^}]*\}", "", operand) for operand in operands)
     found = [o.lstrip("*") for o in plain if o[0] not in "%$" or o.startswith(("%fs:", "%gs:"))]
     return found[0] if len(found) == 1 else None
@@ -298,9 +297,9 @@ def _is_in_frame(operand: str, has_frame: bool) -> bool:
 
 
 def _call(operand: str, code: int, touch: Touch | None = None) -> list[str]:
-    """Return the lines of a call that notes an access, which leave registers and flags as they are.
-    The kernel has to be compiled without a red zone. touch: the access if it has a mask, else
-    None."""
+    """Return the lines of a call that notes an access. They restore the registers that they change,
+    and change no flags. The kernel has to be compiled without a red zone. touch: the access if it
+    has a mask, else None."""
     segment = operand.startswith("%fs:")
     place = operand.removeprefix("%fs:")
     if "%rsp" in place:
@@ -340,8 +339,8 @@ class Rewriting:
         self._without_frame = self._functions_without_frame()
 
     def _jump_targets(self) -> frozenset[str]:
-        """Return the local labels that lines refer to, but for those of debug information; remember
-        the labels of the compiler's constants."""
+        """Return the local labels that lines refer to, but for those in sections of debug
+        information; add the labels of read-only data to `_constants`."""
         found: set[str] = set()
         is_debug = is_constant = False
         for line in self._lines:
@@ -374,7 +373,7 @@ class Rewriting:
         self._reported.clear()
 
     def _note_place(self, line: str) -> bool:
-        """Take in a label, directive or other line without code. Returns whether it is one."""
+        """Take in a label or directive. Returns whether the line is without code."""
         if label := _LABEL_LINE.match(line):
             if not label[1].startswith(".L"):
                 self._function = label[1]
@@ -394,9 +393,8 @@ class Rewriting:
         self.unfollowed.append(f"{self._where}\t{self._function}\t{name}")
 
     def _take_call(self, text: str) -> None:
-        """Take in a call. One of ThreadSanitizer may report an access; others, but for those at
-        function entries and exits, may synchronise threads, after which accesses have to be
-        reported anew."""
+        """Take in a call. One of ThreadSanitizer may report an access; others, but for
+        __tsan_func*, may synchronise threads, after which accesses have to be reported anew."""
         reported = _REPORTING_CALL.match(text)
         address, size = self._values.value_of("rdi"), self._values.value_of("rsi")
         self._values.forget(_KEPT)
@@ -463,8 +461,7 @@ class Rewriting:
 
     def _takes_assembler(self, number: int, line: str) -> bool:
         """Tell whether a line is in inline assembler of the kernel. Such a line that is no comment
-        counts as not followed unless it is code without access to memory: others may hold more than
-        is parsed here."""
+        counts as not followed unless it is code without access to memory."""
         text = line.strip()
         if text in ("#APP", "#NO_APP"):
             self._is_in_assembler = text == "#APP"
@@ -509,8 +506,8 @@ class Rewriting:
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrite a text. arguments: paths TEXT DUMP NOTED UNFOLLOWED; the last two files are written.
-    Returns 0."""
+    """Rewrite a text, and return 0. arguments: paths TEXT DUMP NOTED UNFOLLOWED; the last two files
+    are written."""
     source, dump, target, unfollowed = map(Path, arguments)
     lines = source.read_text("latin-1").split("\n")
     rewriting = Rewriting(lines, read_dump(dump.read_text("latin-1")))

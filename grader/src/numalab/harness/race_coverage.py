@@ -1,8 +1,9 @@
-"""Find accesses to memory that the search for data races can't observe.
+"""Accesses to memory that the search for data races can't observe.
 
 ThreadSanitizer observes accesses by code that compilers insert. Accesses without such code are
 searched for in the source that the compiler was given, and in what it made of it
-(common/cmake/compile_watched). A kernel with accesses that nothing observes is not searched."""
+(common/cmake/compile_watched).
+"""
 
 from __future__ import annotations
 
@@ -78,9 +79,9 @@ def intercepted(defined: Iterable[str]) -> frozenset[str]:
 
 
 def unseen_call(undefined: Iterable[str], known: frozenset[str]) -> str | None:
-    """Return the alphabetically first function whose stores can't be observed; None: there is none.
-    undefined: undefined symbols of a kernel's object. known: functions besides REDIRECTED that are
-    observed."""
+    """Return the alphabetically first function that is not known to be observed or allowed; None
+    where there is none. undefined: undefined symbols of a kernel's object. known: functions besides
+    REDIRECTED that are observed."""
     for name in sorted(undefined):
         plain = name.split("@")[0]
         in_c = plain.removesuffix("_")  # as Fortran calls it
@@ -103,7 +104,7 @@ _MOST_BYTES = 4 << 20
 def search_complaint(
     program: Path, language: str, contract: Path, notes_stores: bool
 ) -> str | None:
-    """Return a sentence on what in a kernel can't be searched; None: there is nothing.
+    """Return a sentence on what in a kernel can't be searched; None where nothing is found.
 
     Args:
         program: the kernel's program, next to which the build has left what it was made from.
@@ -205,13 +206,12 @@ _HAS_ASSEMBLER = (
 
 
 def text_complaint(text: str, is_all: bool) -> str | None:
-    """Return a sentence on what in a C source can't be searched; None: there is nothing.
+    """Return a sentence on what in a C source can't be searched; None where nothing is found.
 
     Args:
         text: a preprocessed kernel.
-        is_all: check assembler within functions, too, since nothing else does. Otherwise only
-            assembler outside functions is checked: headers may have functions with assembler that
-            are never called.
+        is_all: check assembler within functions, too. Otherwise it is checked outside functions:
+            headers may have functions with assembler that are never called.
     """
     tokens = list(_tokens(text))
     depth = 0
@@ -254,7 +254,7 @@ def _is_plain(name: str) -> bool:
 
 def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
     """Tell whether the assembler at a token accesses no memory, or only names a declaration.
-    is_all: as for text_complaint; False: what can only be within a function is accepted."""
+    is_all: False: what can only be within a function is accepted."""
     first = index + 1
     while first < len(tokens) and tokens[first].text in _QUALIFIERS:
         first += 1
@@ -277,7 +277,8 @@ def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
 
 
 def _touches_nothing(words: str) -> bool:
-    """Tell whether instructions access no memory. words: assembler, escaped as in a C literal."""
+    """Tell whether instructions are all of _HARMLESS. words: assembler, escaped as in a C literal.
+    """
     parts = (part.strip() for part in re.split(r"\\n|\\t|;", words))
     return all(_HARMLESS.fullmatch(part) for part in parts if part)
 
@@ -293,8 +294,8 @@ _UNSEEN = re.compile(
 
 
 def accesses_complaint(dump: str, file: str) -> str | None:
-    """Return a sentence on accesses that gcc does not instrument; None: there are none. dump: the
-    kernel's functions after gcc's instrumentation."""
+    """Return a sentence on assembler or on accesses that gcc does not instrument; None where none
+    is found. dump: the kernel's functions after gcc's instrumentation."""
     for assembler in _ASSEMBLER.finditer(dump):
         if not _touches_nothing(assembler[1]):
             return f"{file} {_HAS_ASSEMBLER}"
@@ -309,8 +310,8 @@ _WRITE_A_LOOP = (
 
 
 def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str | None:
-    """Return a sentence on a call whose stores can't be observed; None: there is none. symbols: the
-    kernel's; known: as for unseen_call."""
+    """Return a sentence on a call whose stores can't be observed; None where none is found.
+    symbols: the kernel's; known: as for unseen_call."""
     call = unseen_call((name for name in symbols.undefined if not is_instrumented(name)), known)
     if call is None:
         return None
@@ -321,7 +322,7 @@ def calls_complaint(symbols: Symbols, known: frozenset[str], file: str) -> str |
 
 
 def unfollowed_complaint(unfollowed: str, file: str) -> str | None:
-    """Return a sentence on the first access that can't be followed; None: there is none.
+    """Return a sentence on the first access that can't be followed; None for an empty text.
     unfollowed: lines as noted_accesses.py writes them."""
     for line in unfollowed.splitlines():
         where, function, instruction = (*line.split("\t"), "", "")[:3]

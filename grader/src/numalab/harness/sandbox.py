@@ -1,6 +1,5 @@
-"""The sandbox that untrusted code runs in: bubblewrap, what is visible inside, and whether it
-works here. The monitor starts workers in it (common/monitor/processes/sandbox.c), and compilers
-run in one too (compile_apart.py)."""
+"""The sandbox that untrusted code runs in: bubblewrap, what is visible inside, and whether it works
+here."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ LOAD_PROFILE = (
 
 
 def no_user_namespaces(why: str, root: Path = Path("/")) -> NoSandbox:
-    """Return why there is no sandbox, with the remedy for a user who may not make user namespaces.
-    root: of the file system; tests have another one."""
+    """Return why there is no sandbox, with the remedy for a user who may not make user namespaces,
+    by Linux's settings. root: of the file system."""
 
     def setting(name: str) -> str | None:
         return read_text(root / "proc/sys" / name.replace(".", "/"))
@@ -103,14 +102,14 @@ class NoSandbox:
 
     @property
     def advice(self) -> str:
-        """Return remedy and command as the end of a text, with a full stop unless it ends with the
-        command."""
+        """Return remedy and command as the end of a text; without a command the remedy gets a full
+        stop."""
         return f"{self.remedy} {self.command}" if self.command else f"{self.remedy}."
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """A sandbox that works on this machine."""
+    """A sandbox by bubblewrap, for this machine."""
 
     bwrap: str  # path of bubblewrap
     confine: Path  # numalab's program that sets limits and becomes the worker
@@ -157,8 +156,7 @@ class Sandbox:
         ]  # fmt: skip
 
     def monitor_options(self) -> list[str]:
-        """Return the options by which the monitor starts workers in the sandbox. The monitor adds
-        what a worker needs, and the worker's program."""
+        """Return the options by which the monitor starts workers in the sandbox."""
         shared_bytes = SHARED_BYTES + SHARED_BYTES_A_CORE * (os.cpu_count() or 1)
         words = [*self._words_to_run(shared_bytes), "--chdir", "/tmp"]
         return [
@@ -177,9 +175,9 @@ class Sandbox:
 
     def compiler_environment(self) -> dict[str, str]:
         """Return the variables by which common/cmake/compile_apart runs a compiler in its sandbox:
-        the sandbox as JSON, and the path of Python. Of the grader's own variables the JSON passes
-        on only those by which compilers, headers and libraries are found. /proc is an empty folder
-        there: no compiler needs it."""
+        the sandbox as JSON, and the path of Python. Of this process's variables the JSON has only
+        those by which compilers, headers and libraries are found. /proc is an empty folder there.
+        """
         kept = {
             name: os.environ[name] for name in _COMPILER_VARIABLES + _PATHS if name in os.environ
         }
@@ -194,8 +192,8 @@ class Sandbox:
 
 
 def hidden_folders(installation: Installation) -> list[Path]:
-    """Return the folders that no kernel, compiler of a kernel or virtual machine may see: numalab's
-    own, its root first, and its user's. Links in their paths are resolved."""
+    """Return the folders of numalab and its user that a sandbox hides, the root first. Links in
+    their paths are resolved."""
     origin = (
         () if installation.origin is None else (installation.origin, installation.origin / "build")
     )
@@ -226,10 +224,10 @@ def is_below(path: Path, folders: Iterable[str | Path]) -> bool:
 
 
 def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Path) -> list[str]:
-    """Return folders outside the system's that compilers, MPI's launcher and libraries need: the
-    parent of each program's bin/, and those that modules name in `environment`. hidden: numalab's
-    root with its solutions; it, folders in it and folders that contain it or the user's home folder
-    are never among them."""
+    """Return folders outside the system's that compilers, MPI's launcher and libraries need,
+    sorted: of each program the parent of its folder, such as /opt/gcc of /opt/gcc/bin/gcc, and the
+    folders that modules name in `environment`. hidden: numalab's root; it, folders in it and
+    folders that contain it or the user's home folder are left out."""
     found = []
     for program in programs:
         place = shutil.which(program)
@@ -256,8 +254,8 @@ def other_roots(programs: Sequence[str], environment: dict[str, str], hidden: Pa
 
 
 def find_sandbox(installation: Installation) -> Sandbox | NoSandbox:
-    """Return the sandbox, after a trial has shown that it works, or why there is none. numalab need
-    not be built yet."""
+    """Return the sandbox, after a trial has shown that bubblewrap works, or why there is none.
+    numalab need not be built yet."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return NoSandbox("bubblewrap (bwrap) is not installed", REMEDY_MISSING)

@@ -1,9 +1,9 @@
-"""Find names that a compiled kernel must not define or use: those of the harness, of a runtime, and
-of tools that observe the kernel.
+"""Search for names that a compiled kernel must not define or use: those of the harness, of a
+runtime, and of tools that observe the kernel.
 
 What a kernel defines besides its contract's functions and MPI's common blocks is made local before
-it is linked (common/cmake/isolate), so it replaces no other function. Names are checked so
-that a student who defines a function MPI_Send learns why nothing arrives.
+it is linked (common/cmake/isolate). Names are checked so that a student who defines a function
+MPI_Send learns why nothing arrives.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _UNDEFINED = 0
 
 
 def read_symbols(path: Path) -> Symbols:
-    """Return the global symbols of a 64-bit little-endian ELF object; NONE for any other, damaged
-    or missing file. A compiler made it from untrusted input, so no number in it is trusted."""
+    """Return the global symbols of a 64-bit little-endian ELF object; NONE for another, damaged or
+    missing file. A compiler made it from untrusted input, so no number in it is trusted."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -151,8 +151,8 @@ def _first(names: frozenset[str], families: Sequence[_Family]) -> tuple[str, str
 
 
 def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str | None:
-    """Return a message on a name that a kernel must not define or use; None: there is none. file:
-    the kernel's name; contract: names of its functions, which it may define."""
+    """Return a message on a name that a kernel must not define or use; None where none is found.
+    file: the kernel's name; contract: names of its functions, which it may define."""
     defined = _first(symbols.defined - set(contract), _NOT_TO_DEFINE)
     if defined:
         name, owner = defined
@@ -165,8 +165,8 @@ def names_complaint(symbols: Symbols, file: str, contract: Sequence[str]) -> str
 
 
 def instrumented_complaint(symbols: Symbols, file: str) -> str | None:
-    """Return names_complaint for a kernel that was instrumented to search for data races, in which
-    the compiler itself calls ThreadSanitizer. Such a kernel is checked, too, since its source can
+    """Return names_complaint for a kernel that was instrumented to search for data races, without
+    the names that instrumentation itself calls. Such a kernel is checked, too, since its source can
     be written to be a different program when it is instrumented."""
     own = frozenset(name for name in symbols.undefined if not is_instrumented(name))
     return names_complaint(Symbols(symbols.defined, own), file, ())

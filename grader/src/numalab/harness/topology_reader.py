@@ -1,10 +1,10 @@
-"""Read an export of hwloc, or a synthetic description, by hwloc itself in a program of numalab's
-(common/monitor/describe_topology.c).
+"""Reading of an export of hwloc, or a synthetic description, by hwloc itself in a program of
+numalab's (common/monitor/describe_topology.c).
 
 An export may be untrusted. Python's XML reader reads it first, in a process of its own; hwloc gets
-a new file with elements, attributes and text only. So there are no declarations and comments, on
-which the small reader of hwloc libraries without libxml2 fails. The program runs with limits, and
-without the user's variables of hwloc.
+a new file with elements, attributes and text only, without declarations and comments, on which the
+small reader of hwloc libraries without libxml2 fails. The program runs with limits, and without the
+user's variables of hwloc.
 """
 
 from __future__ import annotations
@@ -165,8 +165,8 @@ def _written(element: ElementTree.Element) -> Iterator[str]:
 
 
 def _run(installation: Installation, kind: str, source: str) -> tuple[int, str]:
-    """Run the program. Returns its exit code, -1 where it took too long, and its output: JSON in
-    the last line, or complaints. kind: "xml" or "synthetic". Raises NumalabError."""
+    """Run the program. Returns its exit code, negative for a signal and -1 where it took too long,
+    and its output: JSON in the last line, or complaints. kind: "xml" or "synthetic"."""
     verbose = {"HWLOC_XML_VERBOSE": "1", "HWLOC_SYNTHETIC_VERBOSE": "1", "HWLOC_HIDE_ERRORS": "2"}
     try:
         return tools.run_limited(

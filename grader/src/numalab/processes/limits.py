@@ -1,5 +1,5 @@
-"""Read the limits on cores, PUs, memory, file sizes and processor time that this process hands down
-to all that it starts. A process that exceeds one on bytes or time often ends without a message."""
+"""Limits on cores, PUs, memory, file sizes and processor time that hold for this process. A process
+that exceeds one on bytes or time often ends without a message."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AllowedPus:
 
 @dataclass(frozen=True)
 class ControlGroups:
-    """Limits of control groups, from this process's own group upwards."""
+    """Limits of this process's control groups, and of those above them."""
 
     # core_limits, memory_limits: of the levels that have a limit; empty where none has one, None
     # where control groups can't be read.
@@ -52,14 +52,14 @@ class ControlGroups:
 
     @property
     def core_limit(self) -> Limit | None:
-        """Return the smallest limit in cores, which is the one in force; None: there is none, or
-        control groups can't be read."""
+        """Return the smallest limit in cores, which is the one in force; None where there is none,
+        or control groups can't be read."""
         return min(self.core_limits or (), key=lambda limit: limit.value, default=None)
 
     @property
     def narrowing_cpuset(self) -> AllowedPus | None:
-        """Return the highest level that allows no more PUs than this process's own group does: if
-        any narrows them, that one. None where no level can be read."""
+        """Return the last of the levels, from the own group upwards, that allows just the PUs of
+        the first; None where no level lists PUs."""
         own = self.cpusets[0].pus if self.cpusets else frozenset()
         return next((level for level in reversed(self.cpusets or ()) if level.pus == own), None)
 
@@ -182,9 +182,9 @@ ENDING = frozenset({"SIGKILL", "SIGXCPU", "SIGXFSZ"})
 
 
 def limits_in_force(root: Path = Path("/")) -> list[str]:
-    """Return a phrase for each limit in force on memory, file sizes and processor time, with its
-    amount and where it is set, such as "address space 4.0 GiB (ulimit -v)". root: the folder that
-    holds proc and sys."""
+    """Return phrases for limits in force on memory, file sizes and processor time, with amounts and
+    where they are set, such as "address space 4.0 GiB (ulimit -v)". root: the folder that holds
+    proc and sys, for control groups."""
     memory = read_control_groups(root).memory_limits or ()
     smallest = min(memory, key=lambda limit: limit.value, default=None)
     found = [] if smallest is None else [f"memory {amount(int(smallest.value))} ({smallest.file})"]
@@ -199,13 +199,13 @@ def limits_in_force(root: Path = Path("/")) -> list[str]:
 
 
 def limits_sentence(limits: Sequence[str]) -> str:
-    """Return a sentence with a blank before it; empty where there are no limits."""
+    """Return a sentence on limits with a blank before it; empty where there are none."""
     return f" Limits are in force here: {'; '.join(limits)}." if limits else ""
 
 
 def signal_name(code: int) -> str:
-    """Return the name of the signal that ended a process, or its number if it has none. code: the
-    process's exit code, which is negative for a signal."""
+    """Return the name of the signal that ended a process, or "signal" and its number if it has
+    none. code: the process's exit code, which is negative for a signal."""
     try:
         return signal.Signals(-code).name
     except ValueError:

@@ -1,15 +1,10 @@
-"""Which of the shell's variables reach the processes that numalab starts.
+"""Variables of the shell that reach the processes that numalab starts, by receiver.
 
-Observers get OBSERVER_VARIABLES and no other: describe_node, monitors with their workers and
-launchers, probes, QEMU, binutils, all that describes a machine or watches, times or runs a kernel.
-What numalab sets for them itself is added by the caller.
-
-Most others get the user's environment without the rows of LEFT_OUT that would steer them: CMake,
-compilers, launchers of the user's own programs, Slurm's commands. A list of what they need would
-never be complete: compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*, ONEAPI_ROOT,
-NVHPC*), modules (LMOD_*, MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH,
-COMPILER_PATH, GCC_EXEC_PREFIX, PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences
-(LM_LICENSE_FILE), proxies, CCACHE_DIR.
+Observers, which describe machines or watch, time or run kernels, get OBSERVER_VARIABLES. Others get
+the user's environment without rows of LEFT_OUT. A list of what they need would not be complete:
+compilers of Cray, Intel and NVIDIA (CRAY_*, CRAYPE_*, PE_*, ONEAPI_ROOT, NVHPC*), modules (LMOD_*,
+MODULE*, EBROOT*, CONDA_PREFIX, SPACK_*, CPATH, LIBRARY_PATH, COMPILER_PATH, GCC_EXEC_PREFIX,
+PKG_CONFIG_PATH, OPAL_PREFIX, CC, FC, LDFLAGS), licences (LM_LICENSE_FILE), proxies, CCACHE_DIR.
 
 In the tables a name with a * stands for all names with that beginning and end.
 """
@@ -142,8 +137,8 @@ _LAUNCHERS = ("PYTHONSAFEPATH", "PYTHONUTF8")
 
 
 def _is_like(name: str, pattern: str) -> bool:
-    """Tell whether a name matches a pattern with at most one *. Not by fnmatch, which would compile
-    a regular expression for each."""
+    """Tell whether a name matches a pattern with at most one *. (fnmatch would compile a regular
+    expression for each pattern.)"""
     head, star, tail = pattern.partition("*")
     return name.startswith(head) and name.endswith(tail) if star else name == pattern
 
@@ -154,15 +149,16 @@ def _is_named(name: str, names: str) -> bool:
 
 @cache
 def row_of(name: str) -> Row | None:
-    """Return the first row of LEFT_OUT that a variable matches; None: no row does, or it is in
-    KEPT."""
+    """Return the first row of LEFT_OUT that a variable matches; None where it matches none, or is
+    in KEPT."""
     if any(_is_named(name, names) for names in KEPT):
         return None
     return next((row for row in LEFT_OUT if _is_named(name, row.names)), None)
 
 
 def _sort_by_table(names: Iterable[str]) -> list[str]:
-    """Sort names by the first pattern of LEFT_OUT that each matches; each matches one at least."""
+    """Sort names, which match a pattern of LEFT_OUT each, by the first that they match, then by
+    name."""
     patterns = " ".join(row.names for row in LEFT_OUT).split()
 
     def place(name: str) -> tuple[int, str]:
@@ -172,8 +168,8 @@ def _sort_by_table(names: Iterable[str]) -> list[str]:
 
 
 def _users() -> dict[str, str]:
-    """Return the environment with the variables that steer Python as the shell had them, before
-    ./numalab renamed them."""
+    """Return the environment without _LAUNCHERS, and with the names that ./numalab gave a prefix as
+    the shell had them."""
     own = {name: value for name, value in os.environ.items() if name not in _LAUNCHERS}
     return {name.removeprefix(_GIVEN): value for name, value in own.items()}
 
@@ -187,14 +183,14 @@ def _less(steers: frozenset[Steers], given: Mapping[str, str]) -> dict[str, str]
 
 
 def observer_environment() -> dict[str, str]:
-    """Return the environment of what describes machines, or watches, times or runs kernels."""
+    """Return the variables of OBSERVER_VARIABLES that are set, for what describes machines, or
+    watches, times or runs kernels."""
     return {name: os.environ[name] for name in OBSERVER_VARIABLES if name in os.environ}
 
 
 def builder_environment() -> dict[str, str]:
     """Return the environment of CMake, compilers and other programs that build or fetch packages.
-    MPI's variables and Slurm's stay, but for those on placement: MPI's choose compilers, too
-    (MPICH_CC)."""
+    It keeps variables of "messages" and "job": MPI's choose compilers, too (MPICH_CC)."""
     return _less(_ALL - {"messages", "job"}, os.environ)
 
 
@@ -204,34 +200,31 @@ def launcher_exclusions() -> list[str]:
 
 
 def launcher_environment() -> dict[str, str]:
-    """Return the environment of mpiexec, mpirun and srun with the user's own program (./numalab
-    launch), without what steers topology or placement. It keeps all else that is the program's:
-    tools, allocators, OMP_SCHEDULE, its Python; and SLURM_*, by which ranks are started."""
+    """Return the environment of mpiexec, mpirun and srun with the user's own program, without what
+    steers topology or placement."""
     return _less(frozenset({"topology", "placement"}), _users())
 
 
 def guest_environment() -> dict[str, str]:
-    """Return the environment of the user's own command in a virtual machine, of which
-    guest_commands.py leaves out more. That machine has cores and NUMA nodes of its own, and the
-    user chooses threads and places."""
+    """Return the environment of the user's own command in a virtual machine, without what steers
+    topology: that machine has cores and NUMA nodes of its own."""
     return _less(frozenset({"topology"}), _users())
 
 
 def slurm_environment() -> dict[str, str]:
-    """Return the environment of sbatch, squeue and the like, which submitted jobs inherit. It lacks
-    the variables of the caller's own job, but has SBATCH_* and SQUEUE_*, the user's choices."""
+    """Return the environment of Slurm's commands, such as sbatch. It keeps variables of "messages",
+    and SBATCH_* and SQUEUE_*, the user's choices."""
     return _less(_ALL - {"messages"}, os.environ)
 
 
 def numalab_environment() -> dict[str, str]:
-    """Return the whole environment: for numalab's own jobs, JupyterLab and tests, in which numalab
-    chooses anew by these tables, and to be read."""
+    """Return a copy of this process's whole environment."""
     return dict(os.environ)
 
 
 def withheld_variables() -> list[str]:
-    """Return names of the user's variables that would steer measurements and reach none, in the
-    table's order, but for rows of _UNREPORTED."""
+    """Return names of the user's variables that match a row of LEFT_OUT, in the table's order, but
+    for rows of _UNREPORTED."""
     rows = {name: row_of(name) for name in _users()}
     return _sort_by_table(
         name for name, row in rows.items() if row is not None and row.steers not in _UNREPORTED

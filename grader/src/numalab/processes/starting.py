@@ -1,6 +1,4 @@
-"""Start processes with an environment that is chosen on purpose: mostly one of shell_variables.py,
-and what the caller adds. Of numalab's other modules only harness/compile_apart.py starts programs,
-in a process of its own."""
+"""Starts of processes, with an environment that the caller passes."""
 
 from __future__ import annotations
 
@@ -18,8 +16,9 @@ def run(
     command: Command, environment: Environment, *,
     cwd: str | Path | None = None, limit_s: float | None = None,
 ) -> subprocess.CompletedProcess[str]:  # fmt: skip
-    """Run a program to its end, without input, and keep what it prints. Raises OSError (it can't be
-    started) and subprocess.TimeoutExpired (it ran longer than limit_s)."""
+    """Run a program to its end, without input, and keep what it prints. limit_s: None: no limit.
+    Raises OSError (it can't be started) and subprocess.TimeoutExpired (it ran longer than limit_s).
+    """
     return subprocess.run(
         command, env=dict(environment), cwd=cwd, timeout=limit_s, check=False,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -27,7 +26,8 @@ def run(
 
 
 def version_text(program: str, environment: Environment, limit_s: float) -> str:
-    """Return what a program prints for --version; empty: it can't be run, or takes too long."""
+    """Return what a program prints on standard output for --version; empty where it can't be run,
+    or takes longer than limit_s."""
     try:
         return run([program, "--version"], environment, limit_s=limit_s).stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -35,17 +35,20 @@ def version_text(program: str, environment: Environment, limit_s: float) -> str:
 
 
 def start(command: Command, environment: Environment, **more: Any) -> subprocess.Popen[bytes]:
-    """Start a program whose streams are bytes. more: as for Popen. Raises OSError."""
+    """Start a program whose streams are bytes. more: as for Popen. Raises OSError where it can't be
+    started."""
     return subprocess.Popen(command, env=dict(environment), **more)
 
 
 def start_with_text(
     command: Command, environment: Environment, **more: Any
 ) -> subprocess.Popen[str]:
-    """Start a program whose streams are text. more: as for Popen. Raises OSError."""
+    """Start a program whose streams are text. more: as for Popen. Raises OSError where it can't be
+    started."""
     return subprocess.Popen(command, env=dict(environment), text=True, errors="replace", **more)
 
 
 def become(command: Sequence[str], environment: Environment) -> NoReturn:
-    """Replace this process by another program. Raises OSError."""
+    """Replace this process by another program, searched for in PATH. Raises OSError where it can't
+    be started."""
     os.execvpe(command[0], list(command), dict(environment))

@@ -1,7 +1,6 @@
-"""Read archives, in a process of its own: zip, and tar, compressed or not.
+"""Read zip and tar archives for a reader process; a tar may be compressed by gzip, bzip2 or xz.
 
-Most limits are on what has been read, since headers can claim anything. A member is read as a
-stream. Members that are no plain files, or encrypted, are listed and must not be opened.
+Most limits are on what has been read, since headers can claim anything.
 """
 
 from __future__ import annotations
@@ -53,9 +52,11 @@ _Opened = tuple[Member, Callable[[], IO[bytes] | None]]
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Answer with the archive's members, as lists of Member in JSON, and then each request (a
-    member's index, a number of bytes, or 0 or CLOSE) with the next bytes of that member, at most
-    64 KiB. Returns when the client closes the connection. Raises Unreadable and MemoryError.
+    """Send lists of the archive's members in JSON, then answer requests until the client closes.
+
+    A request is a member's index, and 0 (open it anew), CLOSE, or a number of bytes to read next,
+    of which an answer has at most 64 KiB. Raises Unreadable for an archive that is damaged, of
+    another kind, or larger or of more members than the options allow.
 
     options: `members`, the most that the archive may have; of a compressed tar `expanded_bytes`,
     its largest size, and `ratio`, the most that it may be over its own from RATIO_FROM_BYTES on.
@@ -123,8 +124,9 @@ def _members(file: IO[bytes], options: dict[str, Any]) -> Iterator[_Opened]:
 
 
 def _check_directory(file: IO[bytes], members: int) -> None:
-    """Raise Unreadable for a zip whose directory is larger than is allowed for so many members,
-    since Python reads all of it at once. (Sizes: APPNOTE.TXT of PKWARE, 4.3.14 to 4.3.16.)"""
+    """Raise Unreadable for a zip whose last record claims a directory too large for `members`
+    members, since Python reads all of it at once. (Records: APPNOTE.TXT of PKWARE, 4.3.14 to
+    4.3.16.)"""
     size = file.seek(0, 2)
     file.seek(max(0, size - (1 << 16) - 22 - 20 - 56))  # a comment, and the three last records
     tail = file.read()
@@ -140,8 +142,8 @@ def _check_directory(file: IO[bytes], members: int) -> None:
 
 
 def _zip_name(info: zipfile.ZipInfo) -> str:
-    """Return a member's name. Without the flag for UTF-8 it is in code page 437 by the standard,
-    but in UTF-8 in archives from macOS and others."""
+    """Return a member's name, in UTF-8 where its bytes are that: archives from macOS and others
+    lack the flag for it, without which the standard has code page 437."""
     if info.flag_bits & 0x800:
         return info.filename
     try:
@@ -174,7 +176,7 @@ def _zip_members(file: IO[bytes], members: int) -> Iterator[_Opened]:
 
 def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
     """Yield what an xz file expands to, in chunks, with a limit on memory: a header can ask for
-    gigabytes, and lzma.open has no limit."""
+    gigabytes."""
     data = file.read(_CHUNK_BYTES)
     while data:
         decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)
@@ -189,8 +191,8 @@ def _xz_chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _chunks(file: IO[bytes], start: bytes) -> Iterator[bytes] | None:
-    """Return an iterator over what a file expands to, in chunks; None: it is not compressed, or in
-    an unknown way. start: the file's first bytes."""
+    """Return an iterator over what a gzip, bzip2 or xz file expands to, in chunks; None for another
+    file. start: the file's first bytes."""
     source: IO[bytes]
     if start.startswith(b"\x1f\x8b"):
         source = gzip.GzipFile(fileobj=file, mode="rb")  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Fit the output of compilers and linkers into the columns of a terminal. Pure functions."""
+"""Layout of compilers' and linkers' output in the columns of a terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ GOES_ON = f"(A line with {CUT} is whole in the file.)"
 
 
 def listing(text: str, columns: int) -> list[str]:
-    """Return the lines of a text, laid out in `columns` (20 or more). Adjacent lines of source and
-    marks are cut alike, so that each mark stays below what it points at; where source was cut, a
-    last line, GOES_ON, says where the rest is. Other lines are wrapped."""
+    """Return the lines of a text, laid out in `columns`. Adjacent lines of source and marks are cut
+    alike, so that marks stay below what they point at. Where one has CUT, a last line, GOES_ON,
+    says where the rest is. Other lines are wrapped."""
     lines: list[str] = []
     for is_source, group in groupby(text.splitlines(), key=_is_source):
         if is_source:
@@ -40,8 +40,8 @@ def _wrapped(line: str, columns: int) -> list[str]:
 
 
 def _cut(lines: Sequence[str], columns: int) -> list[str]:
-    """Return adjacent lines of source and marks, cut to the same columns: from the beginning, or
-    around the first mark if that is too far right."""
+    """Return adjacent lines of source and marks, cut to one range of columns where they don't fit:
+    from the beginning, or around the first mark if that is too far right."""
     matches = [_GUTTER.match(line) for line in lines]
     gutter = max(match.end() for match in matches if match is not None)
     bodies = [line[gutter:] for line in lines]

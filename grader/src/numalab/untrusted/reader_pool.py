@@ -1,12 +1,11 @@
-"""Read an untrusted file in a process of its own, with limits.
+"""Readers of untrusted files, in processes of their own with limits.
 
     with ReaderPool("archives") as readers, readers.read(file, options, limits) as reading:
         for part in reading.answer():
             ...
 
-Python's library reads archives, TOML and XML without bounds: a header of a few bytes can cost it
-hours, or all memory. In a process with limits, such a file is refused, and nothing else happens. A
-reader's CPU time is limited, and time by the clock only generously (_WALL_LIMIT_S), so that a
+Python's library reads archives, TOML and XML without bounds: a few bytes can cost it hours, or all
+memory. A reader's CPU time is limited, and time by the clock generously (_WALL_LIMIT_S), so that a
 machine that pauses does not make files unreadable.
 """
 
@@ -63,8 +62,7 @@ class Reading(AbstractContextManager["Reading"]):
         self._connection.close()  # its reader ends, unless it is stuck, and then at its limit
 
     def ask(self, first: int, second: int) -> None:
-        """Send a request of two numbers, whose meaning is the reader's own; answer() has the
-        reply."""
+        """Send a request of two numbers, whose meaning is the reader's own."""
         with suppress(OSError):  # the reader is gone, which answer() reports
             self._connection.sendall(REQUEST.pack(first, second))
 
@@ -107,7 +105,7 @@ class Reading(AbstractContextManager["Reading"]):
 
 
 class ReaderPool(AbstractContextManager["ReaderPool"]):
-    """Starts readers of one kind, as forks of one process; for a `with` statement.
+    """Starter of readers of one kind, as forks of one process; for a `with` statement.
 
     Args:
         module: name of the module of this package whose read() each reader runs.
@@ -134,8 +132,8 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
 
     def read(self, file: IO[bytes], options: Mapping[str, Any], limits: Limits) -> Reading:
         """Start a reader of a file, from its beginning; the caller closes what is returned.
-        options: passed to the module's read(), as JSON. limits: those of this reader. Raises
-        OSError, such as where no process can be started."""
+        options: passed to the module's read(), as JSON. Raises OSError, such as where no process
+        can be started."""
         file.flush()
         file.seek(0)
         request = {"options": options, "limits": asdict(limits)}
@@ -153,8 +151,8 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
 
 
 def try_to_read(module: str, content: bytes, limits: Limits) -> None:
-    """Read a content by a module whose readers only try whether they come to its end. Raises
-    Unreadable where they don't within the limits, and OSError as ReaderPool.read."""
+    """Have a module's reader come to its end with a content; what it sends is dropped. Raises
+    Unreadable where it refuses the content or reaches a limit, and OSError as ReaderPool.read."""
     with ReaderPool(module) as readers, tempfile.TemporaryFile() as file:
         file.write(content)
         with readers.read(file, {}, limits) as reading:

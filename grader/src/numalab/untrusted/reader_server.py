@@ -1,8 +1,8 @@
-"""The process that readers are forked from. reader_pool.py starts it, without installed packages.
+"""The process that readers are forked from.
 
-Each request comes as one message on a socket, with the file to read and one end of a connection
-passed along as descriptors. The server forks; the fork sets its limits before it reads a byte, and
-answers on that connection. Whatever happens to the fork affects that one answer only.
+A request comes as one message on a socket, with the file to read and one end of a connection passed
+along as descriptors. The server forks; the fork sets its limits before it reads the file, and
+answers on that connection.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_REQUEST_BYTES = 1 << 16  # of options and limits, as JSON
 
 
 class Unreadable(Exception):
-    """A file can't be read; the message continues a sentence about it, mostly from its name."""
+    """A file can't be read; the message mostly continues a sentence that begins with its name."""
 
 
 class Connection:
@@ -38,7 +38,7 @@ class Connection:
         self._connection.sendall(FRAME.pack(kind, len(content)) + content)
 
     def send_start(self) -> None:
-        """Send the process id, so that the client can end a reader that is stuck."""
+        """Send this process's id."""
         self._send(STARTED, str(os.getpid()).encode())
 
     def send_part(self, content: bytes) -> None:
@@ -95,7 +95,7 @@ def _serve(module: Any, request: dict[str, Any], descriptors: list[int]) -> None
 
 
 def main() -> None:
-    """Serve requests until the client closes its socket, then end all readers and this process.
+    """Serve requests until the client closes its socket, then kill this process and its group.
 
     Command-line arguments: the descriptor of the socket, and the reader's module in this package.
     """

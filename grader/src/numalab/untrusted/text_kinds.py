@@ -1,5 +1,4 @@
-"""Recognise files that were handed in as a program's text and are, or have in them, something else,
-so that a sentence says what."""
+"""Recognition of files that should be a program's text and are, or contain, something else."""
 
 from __future__ import annotations
 
@@ -53,7 +52,7 @@ _TEXT_INSTEAD = "hand in the text itself, as an editor for programs saves it"
 
 @dataclass(frozen=True)
 class TextKind:
-    """What a file is, if not a program's text as it should be."""
+    """What a file is, if it is not plain text of a program."""
 
     why: str  # what follows the file's name in a sentence, without a full stop
     is_text: bool  # it may be a program's text all the same
@@ -61,8 +60,8 @@ class TextKind:
 
 
 def _wide(data: bytes) -> str:
-    """Return "UTF-16" or "UTF-32", by a byte order mark or the places of zero bytes; empty: these
-    show neither."""
+    """Return "UTF-16" or "UTF-32", by a byte order mark or the places of zero bytes in the first 4
+    KiB; empty where these show neither."""
     if data.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         return "UTF-32"
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -82,8 +81,8 @@ def _line(text: str, place: int) -> int:
 
 
 def _marks(text: str) -> str:
-    """Return what a merge or Markdown has left in a program, with its line, as the end of a
-    sentence; empty: nothing."""
+    """Return what a merge or Markdown has left in a text, with its first line, as the end of a
+    sentence; empty where no such mark is found."""
     conflict = [found.group()[0] for found in _CONFLICT.finditer(text)]
     if {"<", "=", ">"} <= set(conflict):
         first = _CONFLICT.search(text)
@@ -118,7 +117,7 @@ def _odd_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 def _odd_characters(text: str) -> str:
     """Return what a word processor, a web page or DOS has put into a program, as the end of a
-    sentence; empty: nothing is found."""
+    sentence; empty where nothing is found."""
     # As many lines as before, so that numbers hold.
     code = _COMMENTS.sub(lambda found: "\n" * found.group().count("\n"), text)
     for pattern, what in () if text.isascii() else _odd_patterns():
@@ -140,8 +139,8 @@ def _odd_characters(text: str) -> str:
 
 
 def kind_of_text(data: bytes) -> TextKind | None:
-    """Return what a file is that should be a program's text; None: nothing speaks against that.
-    data: the file's content."""
+    """Return what a file is that should be a program's text; None where nothing speaks against
+    that. data: the file's content."""
     head = data.removeprefix(_BOM)
     for start, what in _HEADS.items():
         if head.lstrip(b" \t\r\n").startswith(start):

@@ -1,5 +1,5 @@
-"""Try in a process of its own whether Python's TOML parser comes to its end with a text: with many
-dotted keys it takes time with the square of their number."""
+"""Trial, in a process of its own, whether Python's TOML parser comes to its end with a text: with
+many dotted keys it takes time with the square of their number."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ LIMITS = reader_pool.Limits(computing_s=3, memory_bytes=512 << 20)
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Send an empty answer once the parser has come to its end, with or without an error. Callers
-    parse the text themselves, and report an error with its line."""
+    """Send an empty answer once the parser has come to its end, whether it accepts the text or not.
+    """
     del options
     with suppress(ValueError, RecursionError):
         tomllib.loads(file.read().decode())
@@ -26,8 +26,9 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
 @lru_cache(maxsize=64)
 def why_not_readable(text: str) -> str:
-    """Return why a text must not be parsed, in words that follow the file's name; empty: it may be.
-    Raises OSError, such as where no process can be started."""
+    """Return why a text must not be parsed, in words that follow the file's name; empty where it
+    may be, which does not say that it is TOML. Raises OSError, such as where no process can be
+    started."""
     try:
         content = text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair, as JSON may have it

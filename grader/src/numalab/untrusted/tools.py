@@ -1,6 +1,6 @@
-"""Run programs, such as binutils and compilers, on what comes from untrusted input, with limits.
+"""Runs of programs, such as binutils and compilers, on untrusted input, with limits.
 
-A line table or a symbol can cost such a program any time and all memory; limits end it.
+A line table or a symbol can cost such a program hours, or all memory.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class TookTooLong(Exception):
 
 
 def code_of(process: subprocess.Popen[bytes], limit_s: float) -> int | None:
-    """Wait for a process and return its exit code, negative for a signal; None: it has not ended
-    within limit_s. Popen.wait with a limit polls, a delay that shows in timings."""
+    """Wait for a process and return its exit code, negative for a signal; None where it has not
+    ended within limit_s. (Popen.wait with a limit polls, a delay that shows in timings.)"""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:  # Linux before 5.3
@@ -66,10 +66,11 @@ def run_limited(
     cwd: str | None = None, *, takes_stderr: bool = True,
 ) -> tuple[int, str]:  # fmt: skip
     """Run a program within limits, and kill the rest of its process group when it ends. Returns the
-    exit code, negative for a signal, and the output. Raises OSError and TookTooLong.
+    exit code, negative for a signal, and the output. Raises OSError where it can't be started, and
+    TookTooLong.
 
     Args:
-        environment: None: that of observers (shell_variables.py).
+        environment: None: observer_environment() of shell_variables.py.
         cwd: the working directory; None: this process's.
         takes_stderr: standard error is part of the output.
     """
@@ -96,8 +97,8 @@ def run_limited(
 
 
 def output_of(command: Sequence[str], limits: ToolLimits = TOOL_LIMITS) -> str:
-    """Return what a program prints on standard output; empty where it failed, took too long or
-    can't be started."""
+    """Return what a program prints on standard output; empty where its exit code is not 0, it took
+    too long or can't be started."""
     try:
         code, output = run_limited(command, limits, takes_stderr=False)
     except (OSError, TookTooLong):

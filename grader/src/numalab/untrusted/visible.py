@@ -1,8 +1,7 @@
-"""Make untrusted text safe to show on a terminal or a page.
+"""Untrusted text made safe to show on a terminal or a page.
 
 Control characters steer a terminal (ESC, and after it anything up to the clipboard); others reverse
-the direction of writing or are invisible. They are shown by their number. Text is cleaned where it
-comes in, so that code that shows it need not clean it again.
+the direction of writing or are invisible.
 """
 
 from __future__ import annotations
@@ -38,12 +37,13 @@ def _character(char: str) -> str:
 
 def visible(text: str) -> str:
     """Return a text on one line, with invisible and steering characters as their numbers: \\x1b for
-    ESC, <U+202E> for the one that reverses the direction of writing."""
+    ESC, <U+202E> for the one that reverses the direction of writing. Blanks of other kinds become
+    plain ones."""
     return text if _is_plain(text) else "".join(map(_character, text))
 
 
 def visible_lines(text: str) -> str:
-    """Return a text with each line as visible() has it; line ends become "\\n", tabs blanks."""
+    """Return a text with its lines as visible() has them; line ends become "\\n", tabs blanks."""
     if _is_plain(text):
         return text
     lines = (line.removesuffix("\r").expandtabs(TAB_COLUMNS) for line in text.split("\n"))
@@ -63,8 +63,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def visible_json(value: Any) -> Any:
-    """Return a JSON value with all of its texts as visible_lines has them; keys stay, since
-    numalab's own programs write them."""
+    """Return a JSON value with its texts as visible_lines has them; keys stay."""
     if isinstance(value, str):
         return visible_lines(value)
     if isinstance(value, dict):
@@ -73,6 +72,6 @@ def visible_json(value: Any) -> Any:
 
 
 def may_hide(json_text: str) -> bool:
-    """Tell whether a JSON text has characters, or escapes by a number, that may need visible_json,
-    which costs far more than this."""
+    """Tell whether a JSON text has characters, or escapes, that may need visible_json, which costs
+    far more than this."""
     return _SUSPECT.search(json_text) is not None

@@ -1,4 +1,4 @@
-"""Parse XML, but refuse what makes a small file expensive: entities, and deeply nested elements."""
+"""XML's parser without what makes a small file expensive: entities, and deeply nested elements."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LIMITS = reader_pool.Limits(computing_s=10, memory_bytes=1 << 30)
 
 
 def parse(content: bytes) -> ElementTree.Element:
-    """Return the root element of an XML text. Raises Unreadable (it declares entities, or nests
-    elements deeper than DEEPEST), ExpatError (it is no XML), and LookupError or ValueError (its
-    encoding is not known). Takes any time and memory: for untrusted texts use parsed()."""
+    """Return the root element of an XML text. Raises Unreadable for one that declares entities, or
+    nests elements deeper than DEEPEST. Its time and memory have no limit: use parsed() for
+    untrusted texts."""
     builder = ElementTree.TreeBuilder()
     parser = expat.ParserCreate()
     depth = 0
@@ -47,7 +47,8 @@ def parse(content: bytes) -> ElementTree.Element:
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Send an empty answer once the parser has come to its end, with or without an error."""
+    """Send an empty answer once the parser has come to its end, whether it accepts the text or not.
+    """
     del options
     with suppress(Unreadable, expat.ExpatError, LookupError, ValueError):
         parse(file.read())
@@ -56,7 +57,7 @@ def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> No
 
 def parsed(content: bytes) -> ElementTree.Element:
     """Return the root element of an XML text, after a process of its own has parsed it within
-    LIMITS. Raises what parse() raises, Unreadable also where it could not, and OSError, such as
-    where no process can be started."""
+    LIMITS. Raises what parse() raises, Unreadable also where that process reached a limit, and
+    OSError, such as where no process can be started."""
     reader_pool.try_to_read("xml", content, LIMITS)
     return parse(content)
