@@ -122,8 +122,7 @@ def language_digests(installation: Installation, lab: Lab, language: str) -> dic
 
 
 def edited_languages(installation: Installation, lab: Lab) -> list[str]:
-    """Return the languages in which the user has a kernel that is not byte for byte starting code.
-    """
+    """Return the languages in which the user has a kernel that differs from starting code."""
     folder = installation.own_folder(lab.name)
     return [
         language

@@ -181,8 +181,7 @@ def measured_by(installation: Installation, lab: str) -> str:
 
 
 def judged_by(installation: Installation, lab: str) -> str:
-    """Return the SHA-256 of what the verdict on a lab or a variant depends on besides its evidence.
-    """
+    """Return the SHA-256 of what verdicts on a lab or variant depend on besides evidence."""
     is_variant = lab_of_variant(lab) != lab
 
     def is_counted(name: str) -> bool:

@@ -174,8 +174,7 @@ def _committed_file(installation: Installation, lab: Lab, name: str, kept: bytes
 
 
 def _git(installation: Installation, *words: str) -> str | None:
-    """Return the output of a git command in the checkout; None where it fails, or there is no git.
-    """
+    """Return the output of a git command in the checkout; None where it fails or is missing."""
     command = ["git", "-C", str(installation.root), "-c", "safe.directory=*", *words]
     try:
         done = starting.run(command, shell_variables.builder_environment())

@@ -218,8 +218,7 @@ class KernelGradings:
         return [(LOCAL, self.local), *((vm.place.name, vm) for vm in self.vms)]
 
     def keep(self) -> None:
-        """Store records, verdicts and explanation. Raises NumalabError where they can't be written.
-        """
+        """Store records, verdicts and explanation. Raises NumalabError where that fails."""
         self.local.keep(self.verdict)
         for vm in self.vms:
             vm.keep(tag_machine(vm.verdict(), vm.place.name))

@@ -1,5 +1,4 @@
-"""Stored gradings, and how they are judged again from their records, without building or measuring.
-"""
+"""Stored gradings, and how they are judged again from their records, without building anything."""
 
 from __future__ import annotations
 

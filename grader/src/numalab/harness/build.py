@@ -391,8 +391,7 @@ def _check_with_starting_code(
     targets: Sequence[str],
     sandbox: Sandbox | None,
 ) -> None:
-    """Raise NumalabError where starting code can't be built either: then the kernel isn't at fault.
-    """
+    """Raise NumalabError where starting code can't be built either: the kernel is not at fault."""
     worker = installation.worker(lab.name, language, "submission")
     failure = starting_code_failure(installation, lab, language, [worker], targets, sandbox)
     if failure is not None:

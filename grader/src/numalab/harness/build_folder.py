@@ -158,8 +158,7 @@ _VERSION_LIMIT_S = 20
 
 
 def says_version(compiler: str) -> str:
-    """Return what a compiler prints for --version; empty where it can't be run, or takes too long.
-    """
+    """Return what a compiler prints for --version; empty where it can't run or takes too long."""
     environment = shell_variables.builder_environment()
     return starting.version_text(compiler, environment, _VERSION_LIMIT_S)
 

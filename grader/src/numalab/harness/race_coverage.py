@@ -277,8 +277,7 @@ def _is_harmless(tokens: Sequence[_Token], index: int, is_all: bool) -> bool:
 
 
 def _touches_nothing(words: str) -> bool:
-    """Tell whether instructions are all of _HARMLESS. words: assembler, escaped as in a C literal.
-    """
+    """Tell whether instructions are all of _HARMLESS. words: assembler, escaped as in C."""
     parts = (part.strip() for part in re.split(r"\\n|\\t|;", words))
     return all(_HARMLESS.fullmatch(part) for part in parts if part)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from numalab.errors import NumalabError, UserError
-from numalab.files import expand_home, read_text, write_json
+from numalab.files import read_text, write_json
 from numalab.processes import shell_variables, starting
 
 PROBE_LIMIT_S = 30
@@ -21,7 +21,7 @@ def cache_folder() -> Path:
     Raises UserError where it can't be."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
-        folder = expand_home(base).absolute() / "numalab"
+        folder = Path(base).expanduser().absolute() / "numalab"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         raise UserError(
