@@ -17,13 +17,13 @@ ROOT = find_installation("gnu").root
 # Whoever betters one writes the smaller number. The others have tests of their own: literals
 # judging/test_registry.py, names and twins test_python_names.py and test_c_names.py.
 MOST: dict[Callable[[Path], int], int] = {
-    house.count_lab_lines: 285,
+    house.count_lab_lines: 276,
     house.count_formats: 2,
-    house.count_parsed_keys: 17,
+    house.count_parsed_keys: 16,
     house.count_reached_keys: 0,
     house.count_packages: 31,
     house.count_arrows: 250,
-    house.count_code_lines: 54_530,  # docstrings are wanted, so lines with them may grow
+    house.count_code_lines: 52_875,  # docstrings are wanted, so lines with them may grow
 }
 
 

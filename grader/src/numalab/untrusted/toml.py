@@ -16,7 +16,7 @@ LIMITS = reader_pool.Limits(computing_s=3, memory_bytes=512 << 20)
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Send an empty answer once the parser has come to its end, whether or not it accepts the text."""
+    """Send an empty answer once the parser has come to its end, whether it accepts the text."""
     del options
     with suppress(ValueError, RecursionError):
         tomllib.loads(file.read().decode())

@@ -47,7 +47,7 @@ def parse(content: bytes) -> ElementTree.Element:
 
 
 def read(file: IO[bytes], options: dict[str, Any], connection: Connection) -> None:
-    """Send an empty answer once the parser has come to its end, whether or not it accepts the text."""
+    """Send an empty answer once the parser has come to its end, whether it accepts the text."""
     del options
     with suppress(Unreadable, expat.ExpatError, LookupError, ValueError):
         parse(file.read())
