@@ -35,8 +35,9 @@ class Interrupted(Exception):
 
 
 def reason_of(error: OSError) -> str:
-    """Return the system's reason for an error, and the file where the error names one. For a full
-    disk without a file, add which folder is full, where one is found, and what to do."""
+    """Return the system's reason for an error, or the error's text if it has none, and the file
+    where the error names one. For a full disk without a file, add a folder that lacks room, where
+    one is found, and what to do."""
     is_full = error.errno in NO_ROOM
     file = (is_full and error.filename2) or error.filename  # a copy's second one is written
     place = f" ({file})" if file else ""

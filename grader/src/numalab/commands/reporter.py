@@ -187,7 +187,8 @@ def write_result(path: Path, data: Json) -> None:
 def write_page(
     installation: Installation, path: Path, kernels: Sequence[GradedKernel], occasion: Occasion
 ) -> None:
-    """Raises NumalabError."""
+    """Write the page of graded kernels to a file, and print where it is. Raises NumalabError if it
+    can't be made or written."""
     try:
         with progress_line("page") as step:
             step("drawing")

@@ -1,5 +1,5 @@
-"""The runs of a case's kernel for its report, on this machine and on the virtual one that the case
-draws, if any. They take no times."""
+"""Gradings of a case's kernel for its report, on this machine and on the virtual one that the case
+draws, if any. Criteria of time are not graded in them."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def _check(labs: Sequence[Lab], race_compiler: str, mpi: str) -> None:
 
 
 def _made(built: Installation, lab: Lab) -> Iterator[tuple[str, Path]]:
-    """Yield kind and path of each object that a build of a lab makes: those of kernels, and those
-    for ThreadSanitizer and of the probe where they are there."""
+    """Yield kind and path of objects of a lab's solution in a build: the kernel's in each language,
+    and those for ThreadSanitizer and of the probe where they are there."""
     for language in lab.languages:
         kernel = built.worker(lab.name, language, "solution")
         yield language, kernel.with_name(f"{kernel.name}-kernel.o")

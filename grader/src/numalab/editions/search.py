@@ -31,7 +31,8 @@ class Exception_:
 
 @dataclass(frozen=True)
 class Secret:
-    """The lines of a lab's solution, each with a file of the solution that has it."""
+    """Lines of a lab's solution to search for, in the form of plain_lines, each with a file of the
+    solution that has it."""
 
     lab: str
     lines: Mapping[str, str]

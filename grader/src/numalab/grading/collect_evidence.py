@@ -234,9 +234,9 @@ def _compare_solution(grading: Grading, kind: Kind[Any], part: str | None) -> No
 
 
 def _observe_baselines(grading: Grading, kinds: list[Kind[Any]], part: str | None) -> None:
-    """Run numalab's own kernels, for kinds that compare with them, on this machine. What a kernel
-    may use, such as huge pages, may have run out, and is missing for both if this comes just before
-    the submission's runs."""
+    """Build and run numalab's own kernels for kinds that compare with them; on a virtual machine do
+    nothing. What a kernel may use, such as huge pages, may have run out, and is then likely to be
+    missing for both, since this comes before the submission's runs."""
     compared = [kind for kind in kinds if kind.baselines and grading.machine is None]
     if compared:
         grading.build_own(*{role for kind in compared for role in kind.baselines})

@@ -92,13 +92,14 @@ def submission_tests(
     criterion_test: Callable[[str, CriterionRow, float], Json | None],
     part_test: Callable[[str, GradePart], Json],
 ) -> Iterator[Json]:
-    """Yield a test for each row of a criterion, of the kernel and then of the variant that is part
-    of the grade, and for each part without criteria that can give points.
+    """Yield tests of the criteria, the kernel's and then the variant's, and one for each part that
+    can give points and whose code has no result. If nothing is handed in, there are none of the
+    variant or of parts.
 
     Args:
         prefix: for the tests' names.
-        criterion_test: makes a test of its name, the row, and the points of the course over those
-            of the criteria, 0 if none can be earned; None: no test.
+        criterion_test: makes a test of its name, the row, and the points of the course for each
+            point that can be earned, 0 if there are none; None: no test.
         part_test: makes a test of its name and the part.
     """
     variant = row.variant if row.is_handed_in else None

@@ -3,7 +3,7 @@
 It is an index, and can be made again from files (rebuild): each collection of hand-ins in
 deliveries/, each attempt in its folder.
 
-One process at a time writes it and keeps others out with a lock next to it, since SQLite's own
+Who adds to it holds a lock next to it, which keeps out others that would add, since SQLite's own
 locks can't be relied on if files are shared over a network (https://www.sqlite.org/faq.html#q5),
 and may be missing there (database.py). The journal is a rollback journal: write-ahead logging needs
 memory that all readers share with the writer, and so works on a single machine only

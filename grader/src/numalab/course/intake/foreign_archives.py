@@ -69,8 +69,8 @@ def _argument(name: str) -> str:
 
 
 def commands_for(kind: ForeignKind, file: str, folder: str) -> dict[str, str]:
-    """Return the commands that unpack a file into a folder, the best first, each with its
-    package."""
+    """Return the commands that unpack a file, an archive into a folder, the best first, each with
+    its Debian package. In them FILE stands for a name that is no plain word."""
     name, into = _argument(file), _argument(folder)
     return {
         command.format(file=name, folder=into): package

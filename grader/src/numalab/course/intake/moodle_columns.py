@@ -268,24 +268,26 @@ def _match_columns(header: Sequence[str], words: MoodleLanguage) -> dict[Column,
 def read_header(header: Sequence[str], rows: Sequence[Sequence[str]] = ()) -> Header:
     """Recognize the columns of one of Moodle's tables, in the language that has most of its titles.
 
-    If a site or another version has other titles, columns are recognized by Moodle's order, too:
-    the grade stands before its maximum, and a single column after the time of the grade is the
-    feedback. If another column is recognized and no title is that of email, the first unknown
-    column with nothing but e-mail addresses is. rows: those below the header.
+    Of columns without a known title, the one before the grade's maximum is the grade, a single one
+    after the time of the grade the feedback, and the first one whose cells, but for empty ones, are
+    all e-mail addresses the email, if some other column is recognized. rows: those below the
+    header.
     """
     by_language = {name: _match_columns(header, words) for name, words in LANGUAGES.items()}
     language = max(by_language, key=lambda name: len(by_language[name]))
     places = by_language[language]
-    taken = set(places.values())
-    if "maximum" in places and "grade" not in places and places["maximum"] - 1 not in taken:
+    unknown = sorted({*range(len(header))} - set(places.values()))
+    if "grade" not in places and places.get("maximum", 0) - 1 in unknown:
         places["grade"] = places["maximum"] - 1
-    modified = places.get("modified", len(header))
-    if "feedback" not in places and len(header) == modified + 2:
-        places["feedback"] = modified + 1
+        unknown.remove(places["grade"])
+    last = len(header) - 1
+    if "feedback" not in places and places.get("modified") == last - 1 and last in unknown:
+        places["feedback"] = last
+        unknown.remove(last)
     if places and "email" not in places:
-        for index in range(len(header)):
+        for index in unknown:
             cells = [row[index].strip() for row in rows if index < len(row) and row[index].strip()]
-            if index not in taken and cells and all(map(_MAIL.fullmatch, cells)):
+            if cells and all(map(_MAIL.fullmatch, cells)):
                 places["email"] = index
                 break
     return Header(language if places else None, places)

@@ -23,13 +23,13 @@ _DIAGNOSIS_KEYS = ("lab", "for", "code", "answers")
 def check_owner(
     course: CourseFolder, student: Student, chosen: Sequence[Chosen]
 ) -> tuple[tuple[Chosen, ...], tuple[str, ...]]:
-    """Drop variants and answers, unless they say that they were made for this student and lab.
+    """Drop variants and answers, unless their lab and code are this student's in this course.
 
     Returns:
         What is left, and a sentence for each variant and each file of answers that is dropped.
 
     Raises:
-        UserError: the course's secret can't be read or made.
+        UserError: the course's secret can't be used or made.
     """
     kept, refused = [], []
     for one in chosen:

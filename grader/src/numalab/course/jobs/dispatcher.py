@@ -29,9 +29,9 @@ class PollRate:
     """How often files and the scheduler are polled.
 
     Attributes:
-        poll_s: time between two polls of the files, except at the end (end_s).
-        grace_s: how long it may take until what a job has written is visible on this machine, or
-            until the scheduler knows a job. Shared file systems cache a folder for up to 60 s
+        poll_s: pause between two polls of the files, unless end_s applies.
+        grace_s: how long a job may be lost before its tasks are submitted again or given up. What
+            it has written may become visible late: NFS caches a folder for up to 60 s by default
             (nfs(5), acdirmax).
     """
 

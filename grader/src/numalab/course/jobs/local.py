@@ -27,7 +27,8 @@ LEAVE_S = 60  # how long processes that are to end are waited for
 
 
 def worker_environment(installation: Installation) -> dict[str, str]:
-    """Return the environment of a job on this machine, or of a grading."""
+    """Return a copy of this process's environment with NUMALAB_ROOT set and with
+    PYTHONDONTWRITEBYTECODE empty."""
     return shell_variables.numalab_environment() | {
         "NUMALAB_ROOT": str(installation.root), "PYTHONDONTWRITEBYTECODE": "",
     }  # fmt: skip
