@@ -110,8 +110,8 @@ class Installation:
         return self.build / "handouts" / lab
 
     def given_folder(self, lab: str) -> Path:
-        """Return the folder of the starting code as it was given: RELEASED where the lab has that,
-        else the lab's folder."""
+        """Return the folder in which numalab came with the starting code: RELEASED where the lab has
+        that, else the lab's folder, which has the user's edits where it is own_folder."""
         released = self.lab_folder(lab) / RELEASED
         return released if released.is_dir() else self.lab_folder(lab)
 
@@ -227,7 +227,7 @@ class Installation:
 
     def make_folders(self) -> None:
         """Make the folders of builds and results, closed to other users where many share the
-        installation. Raises UserError where that can't be done."""
+        installation and it is no variant's. Raises UserError where that can't be done."""
         is_shared = self.work is not None and self.origin is None
         for folder in filter(None, (self.builds, self.state)) if is_shared else ():
             make_private(folder)

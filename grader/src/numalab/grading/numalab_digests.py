@@ -169,8 +169,8 @@ def counts_for(path: str) -> Counts:
 
 
 def measured_by(installation: Installation, lab: str) -> str:
-    """Return the SHA-256 of what the evidence of a lab or a variant depends on, as the files are in
-    the installation now."""
+    """Return the SHA-256 of what counts for the evidence of a lab or a variant (counts_for), as the
+    files are in the installation now."""
     is_variant = lab_of_variant(lab) != lab
     files = [
         (name, path)
@@ -232,7 +232,7 @@ def _digest(
     make: Callable[[str, bytes], Form],
     is_counted: Callable[[str], bool] = lambda name: True,
 ) -> str:
-    """Return the digest of the files that is_counted accepts; the others resolve references. make:
+    """Return the digest of the files that is_counted accepts; all of them resolve references. make:
     makes the form of a path and content."""
     sources = (Path(str(module.__file__)) for module in (code_tokens, code_forms))
     maker = make.__name__.encode() + text_of_sources(Path(__file__), *sources)
@@ -245,9 +245,9 @@ def _digest(
 
 
 def _place(name: str) -> str:
-    """Return the part of a path by which numalab finds the file: its name in labs, in solutions and
-    among machines; elsewhere nothing, since includes and imports name it. Rules of labs have
-    "labs"."""
+    """Return the part of a path that counts: in labs, in solutions and among machines, where numalab
+    finds files by their names, that folder and the name, with FOLDER between them for a template;
+    elsewhere nothing. Rules of labs have "labs"."""
     top, file = name.split("/")[0], name.split("/")[-1]
     if top == "labs" and counts_for(name) == "verdict":
         return top

@@ -35,11 +35,11 @@ _DUMP = "-fdump-tree-tsan="  # before the path of a file that gcc writes in addi
 
 @dataclass(frozen=True)
 class CompilerStep:
-    """What a compiler's command line names."""
+    """What read_step finds in a compiler's command line."""
 
     outputs: tuple[Path, ...]  # files that it writes
-    modules: Path | None  # folder for Fortran's modules; None: there is none
-    headers: tuple[Path, ...]  # folders in which it searches for headers
+    modules: Path | None  # folder of -J, for Fortran's modules; None: none is named
+    headers: tuple[Path, ...]  # folders of -I
     files: tuple[Path, ...]  # other files that it reads
 
     @property

@@ -116,7 +116,7 @@ class Sandbox:
     launcher: Path  # the shell script that runs a compiler in the sandbox of compiler_environment()
     # Folders outside the system's that are visible, of compilers and libraries.
     roots: tuple[str, ...] = ()
-    hidden: tuple[Path, ...] = ()  # folders that are not visible, even below visible ones
+    hidden: tuple[Path, ...] = ()  # not visible, unless a visible folder is in them
 
     def _covered(self) -> list[str]:
         """Return the hidden folders below visible ones that have none of these in them; an empty

@@ -226,7 +226,7 @@ class _Times:
 
     @property
     def text(self) -> str:
-        """measured_text and required_text as one clause."""
+        """Return measured_text and required_text, with a semicolon between them."""
         return f"{self.measured_text}; {self.required_text}"
 
     def verdict(

@@ -146,7 +146,8 @@ def _judge_shares(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     has_own_control=True, needs_another_run=_needs_another_run, amend=_explain_slowness,
 )  # fmt: skip
 def balanced(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure the team's mean of the share of the time in which a thread works, by CPU time."""
+    """Measure the team's mean of the share of the time in which a thread works, by CPU time; of a
+    team that is busy waiting, the share that is work."""
     return _judge_shares(criterion, evidence)
 
 

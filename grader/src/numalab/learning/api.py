@@ -93,8 +93,9 @@ def find_lab(name: str, installation: Installation | None = None) -> LearnerLab:
 
 
 def starting_text(lab: LearnerLab, file: str) -> str | None:
-    """Return the text of a file of a lab's starting code: the build's copy, else that in
-    given_folder; None where there is neither. Raises NumalabError where it is not UTF-8 text."""
+    """Return the text of a file of a lab's starting code: the build's copy, else the file in
+    given_folder, which may be edited in a git clone; None where there is neither. Raises
+    NumalabError where it can't be read or is not UTF-8 text."""
     name = lab.name
     for folder in (lab.installation.pristine_folder(name), lab.installation.given_folder(name)):
         if (folder / file).is_file():
@@ -102,6 +103,8 @@ def starting_text(lab: LearnerLab, file: str) -> str | None:
                 return (folder / file).read_text(encoding="utf-8")
             except UnicodeDecodeError as error:
                 raise NumalabError(f"{folder / file} is not UTF-8 text") from error
+            except OSError as error:
+                raise NumalabError(f"{folder / file}: {reason_of(error)}") from error
     return None
 
 
