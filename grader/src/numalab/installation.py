@@ -110,8 +110,8 @@ class Installation:
         return self.build / "handouts" / lab
 
     def given_folder(self, lab: str) -> Path:
-        """Return the folder in which numalab came with the starting code: RELEASED where the lab has
-        that, else the lab's folder, which has the user's edits where it is own_folder."""
+        """Return the folder in which numalab came with the starting code: RELEASED where the lab
+        has that, else the lab's folder, which has the user's edits where it is own_folder."""
         released = self.lab_folder(lab) / RELEASED
         return released if released.is_dir() else self.lab_folder(lab)
 

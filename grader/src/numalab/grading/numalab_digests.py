@@ -245,9 +245,9 @@ def _digest(
 
 
 def _place(name: str) -> str:
-    """Return the part of a path that counts: in labs, in solutions and among machines, where numalab
-    finds files by their names, that folder and the name, with FOLDER between them for a template;
-    elsewhere nothing. Rules of labs have "labs"."""
+    """Return the part of a path that counts: in labs, in solutions and among machines, where
+    numalab finds files by their names, that folder and the name, with FOLDER between them for a
+    template; elsewhere nothing. Rules of labs have "labs"."""
     top, file = name.split("/")[0], name.split("/")[-1]
     if top == "labs" and counts_for(name) == "verdict":
         return top

@@ -136,8 +136,8 @@ def _declarations(dump: str, function: str) -> Iterator[tuple[str, str]]:
 
 
 def _assumed_shape(dump: str, function: str) -> str | None:
-    """Return the name of an argument of a function that has an assumed shape, such as a of a(:); None
-    where there is none. dump: as for _declarations."""
+    """Return the name of an argument of a function that has an assumed shape, such as a of a(:);
+    None where there is none. dump: as for _declarations."""
     lines = _declarations(dump, function)
     return next((symbol for symbol, text in lines if "AS_ASSUMED_SHAPE" in text), None)
 

@@ -291,9 +291,9 @@ def _is_steady(errors: Sequence[float], limit: float) -> bool:
 def _measured_run(
     kind: Kind[Measured], criterion: Criterion, evidence: Evidence
 ) -> Measured | CriterionVerdict:
-    """Return the last run of a kind, which may have no replicates yet, or the verdict where there is
-    no run, where the last did not come to its end, or where its arrays together are too small for
-    the machine's caches."""
+    """Return the last run of a kind, which may have no replicates yet, or the verdict where there
+    is no run, where the last did not come to its end, or where its arrays together are too small
+    for the machine's caches."""
     runs = evidence.runs_of(kind)
     if not runs:
         return not_measured(criterion, evidence)

@@ -122,7 +122,8 @@ def reach_of_ranks(goal: str, ranks: Sequence[Rank], team: int, node: Json) -> R
 
 
 def is_out_of_reach(goal: str, ranks: Sequence[Rank], node: Json) -> bool:
-    """Tell whether two ranks can't reach a goal of two packages, since the PUs that processes may use
-    are on one, or their packages are not known. False for other numbers of ranks and other goals."""
+    """Tell whether two ranks can't reach a goal of two packages, since the PUs that processes may
+    use are on one, or their packages are not known. False for other numbers of ranks and other
+    goals."""
     packages = {pu.package for pu in topology_of_node(node).pus}
     return goal == "far" and len(ranks) == 2 and len(packages) == 1
