@@ -88,8 +88,10 @@ def measure(
 ) -> Measurements:
     """Build an exploration's program and measure; the caller holds the build folder's lock. If this
     machine has one NUMA node, pages are also observed on the experiment's virtual machine, if it
-    has one. After Ctrl-C the measurements so far are returned, marked as interrupted. Raises
-    Interrupted where no run had ended."""
+    has one; why they can't be is in the measurements. After Ctrl-C while programs run the
+    measurements so far are returned, marked as interrupted. Raises Interrupted where no run had
+    ended, UserError where memory is short or a program is killed, and NumalabError where something
+    can't be built, described or run."""
     progress("building")
     build_explorations(installation, [installation.exploration(chosen.lab).name])
     measurements = explore.explore(

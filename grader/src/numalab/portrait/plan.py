@@ -137,7 +137,8 @@ def nearest(node: Json, numa_node: int) -> int:
 
 
 def _distances_from(node: Json, numa_node: int) -> dict[int, int]:
-    """Return distances by NUMA node; empty where the firmware gives none."""
+    """Return distances by NUMA node; empty where the firmware gives none, or the machine has no
+    such node."""
     listed, rows = [one["numa_node"] for one in node["numa_node_list"]], node.get("distances")
     if not rows or numa_node not in listed:
         return {}

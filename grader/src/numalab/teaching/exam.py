@@ -124,9 +124,9 @@ def _drawn(
 def _others(
     draw: random.Random, mistake: KnownMistake, known: Sequence[KnownMistake], language: str
 ) -> list[KnownMistake]:
-    """Draw other mistakes in a language as wrong choices, CHOICES - 1 at most and no two of one
-    group. For a mistake in files they are mistakes in files, those in a file of its own first; for
-    one in a kernel, mistakes in kernels."""
+    """Draw other mistakes in a language as wrong choices, CHOICES - 1 at most, none of the
+    mistake's own group and no two of one. For a mistake in files they are mistakes in files, those
+    in a file of its own first; for one in a kernel, mistakes in kernels."""
     groups = {group_of(mistake, language)}
     others = []
     shuffled = draw.sample(list(known), len(known))

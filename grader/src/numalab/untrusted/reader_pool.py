@@ -152,7 +152,8 @@ class ReaderPool(AbstractContextManager["ReaderPool"]):
 
 def try_to_read(module: str, content: bytes, limits: Limits) -> None:
     """Have a module's reader come to its end with a content; what it sends is dropped. Raises
-    Unreadable where it refuses the content or reaches a limit, and OSError as ReaderPool.read."""
+    Unreadable where it refuses the content, reaches a limit or ends early, and OSError as
+    ReaderPool.read, or where no temporary file can be written."""
     with ReaderPool(module) as readers, tempfile.TemporaryFile() as file:
         file.write(content)
         with readers.read(file, {}, limits) as reading:

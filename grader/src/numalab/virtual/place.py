@@ -189,9 +189,10 @@ class VirtualPlaces(contextlib.AbstractContextManager["VirtualPlaces"]):
             place.close()
 
     def get(self, machine: Machine, programs: Sequence[Path], progress: StepReport) -> VirtualPlace:
-        """Return the machine's place, booted if need be. programs: what will run there; the guest
-        gets the folders of their libraries. Raises UserError or NumalabError where it can't be
-        booted, and the same error again until drop()."""
+        """Return the machine's place, booted if need be. programs: what will run there; a guest
+        that is booted for this call gets the folders of their libraries. Raises UserError or
+        NumalabError where it can't be booted, and the same error again until drop(); Interrupted
+        after Ctrl-C while the guest is described."""
         if machine.name in self._trouble:
             raise self._trouble[machine.name]
         if machine.name not in self._places:
