@@ -23,7 +23,7 @@ MOST: dict[Callable[[Path], int], int] = {
     house.count_reached_keys: 0,
     house.count_packages: 31,
     house.count_arrows: 250,
-    house.count_code_lines: 52_875,  # docstrings are wanted, so lines with them may grow
+    house.count_code_lines: 52_879,  # docstrings are wanted, so lines with them may grow
 }
 
 

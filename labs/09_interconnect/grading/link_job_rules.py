@@ -29,7 +29,7 @@ _SIGNALS = {134: "SIGABRT", 136: "SIGFPE", 137: "SIGKILL", 139: "SIGSEGV"}
 
 @Rule("on_link", runs=(LINK_RUN,), has_own_control=True)
 def link_job(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
-    """Measure the bytes that node 1 sends per byte of the items; the best of several jobs counts."""
+    """Measure the bytes that node 1 sends per byte of items; the best of several jobs counts."""
     if not evidence.is_virtual:
         why = "It takes two nodes, and a link on which somebody counts: two virtual nodes show it."
         return verdict_on(criterion, "not_gradable", "seen_elsewhere", why)
