@@ -21,7 +21,7 @@ from numalab.evidence.kinds import CPUSETS
 from numalab.evidence.record import Evidence, Json
 from numalab.judging import explain
 from numalab.judging.registry import Rule, take_run
-from numalab.judging.soundness import judge_value, not_measured
+from numalab.judging.soundness import judge_value, not_measured, pages_not_visible
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.goals import nodes_of_job, nodes_with_pus, pus_of_nodes
@@ -199,11 +199,6 @@ def confined(criterion: Criterion, evidence: Evidence, observed: _Observed) -> C
     return judge_value(criterion, used / wanted, why, UNIT)
 
 
-def _not_visible(criterion: Criterion) -> CriterionVerdict:
-    why = "This system refuses move_pages, so nobody can see where pages live."
-    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
-
-
 @Rule("memory_confined", runs=(CPUSETS,), subject="file", judge_machine=_needs_virtual)
 @take_run(_observe)
 def memory_confined(
@@ -214,7 +209,7 @@ def memory_confined(
     job = observed.run.job
     pages = job.pages
     if pages is None or job.pages_later is None or job.pages_new is None:
-        return _not_visible(criterion)
+        return pages_not_visible(criterion)
     share = share_on(pages, observed.own)
     if job.allowed_nodes != observed.own:
         why = (
@@ -261,7 +256,7 @@ def others_out(criterion: Criterion, evidence: Evidence, observed: _Observed) ->
         return judge_value(criterion, 0.0, why, UNIT)
     pages = others.pages
     if pages is None:
-        return _not_visible(criterion)
+        return pages_not_visible(criterion)
     left = share_on(pages, observed.own)
     if left > MOST_LEFT:
         why = f"{words.percent(left)} of the other program's pages are still on {_own(observed)}."

@@ -10,7 +10,7 @@ from numalab.evidence import page_work, touch
 from numalab.evidence.kinds import ANOTHER_TEAM, PLACEMENT, RACE, TRACE
 from numalab.evidence.record import Evidence, Trace
 from numalab.judging.registry import Rule
-from numalab.judging.soundness import judge_value, missing_runs, unusable
+from numalab.judging.soundness import judge_value, missing_runs, pages_not_visible, unusable
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.machines.topology import topology_of_node
@@ -402,11 +402,7 @@ def local_pages(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
         return missing
     local_share = touch.local_share(placements[0], traces)
     if local_share is None:
-        why = (
-            "This system refuses move_pages, so nobody can see where pages live (a container's "
-            "seccomp profile, most often)."
-        )
-        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+        return pages_not_visible(criterion, names_seccomp=True)
     local = words.first_upper(words.percent(local_share.share))
     why = f"{local} of the pages live on the NUMA node of the thread that uses them"
     if local_share.absent:

@@ -13,7 +13,13 @@ from numalab.evidence.record import Evidence
 from numalab.judging import explain
 from numalab.judging.printed_words import refused_call
 from numalab.judging.registry import Judge, Rule, take_run
-from numalab.judging.soundness import judge_value, missing_runs, not_measured, unusable
+from numalab.judging.soundness import (
+    judge_value,
+    missing_runs,
+    not_measured,
+    pages_not_visible,
+    unusable,
+)
 from numalab.judging.verdict import CriterionVerdict, verdict_on
 from numalab.labs.declaration import Criterion
 from numalab.labs.goals import OWNERS, POLICY_NODES, PlacingGoal
@@ -55,11 +61,7 @@ def _placed(criterion: Criterion, evidence: Evidence) -> Placing | CriterionVerd
         return missing
     run = runs[-1]
     if run.homes is None:
-        why = (
-            "This system refuses move_pages, so nobody can see where pages live (a container's "
-            "seccomp profile, most often)."
-        )
-        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+        return pages_not_visible(criterion, names_seccomp=True)
     expected = _nodes_with_processors(evidence)
     if len(expected) < 2:
         why = "All threads run on one NUMA node here: whatever is placed nearest to them is there."
@@ -362,8 +364,7 @@ def binary_interleaved(criterion: Criterion, evidence: Evidence) -> CriterionVer
         )
         return verdict_on(criterion, "fail", "missed", why, value=0.0, unit="share")
     if run.homes is None:
-        why = "This system refuses move_pages, so nobody can see where pages live."
-        return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+        return pages_not_visible(criterion)
     homes = run.homes["table"]
     nodes = asked or tuple(sorted((set(homes) | set(needed)) - {-1}))
     share = alternating_share(homes, nodes)

@@ -200,6 +200,14 @@ NO_CORES = (
 )
 
 
+def pages_not_visible(criterion: Criterion, *, names_seccomp: bool = False) -> CriterionVerdict:
+    """Return the verdict where the NUMA nodes of pages can't be read. names_seccomp: whether to say
+    what refuses that most often."""
+    likely = " (a container's seccomp profile, most often)" if names_seccomp else ""
+    why = f"This system refuses move_pages, so nobody can see where pages live{likely}."
+    return verdict_on(criterion, "not_gradable", "not_visible_here", why)
+
+
 def not_measured(criterion: Criterion, evidence: Evidence) -> CriterionVerdict:
     """Return the verdict where the run that decides a criterion is missing, and no other run says
     why: inconclusive, unless the kernel stopped the monitor."""

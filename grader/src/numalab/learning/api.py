@@ -268,7 +268,8 @@ class LearnerLab:
         """Build a kernel, run it and grade it, and return the run with its points and report.
 
         Without on(), placement is also observed on the lab's own virtual machines, as far as they
-        are needed. The result is kept.
+        are needed. The result is kept; graded again, the same program goes on with the times that
+        were taken.
 
         Args:
             language, source, files, label: as for run().
